@@ -13,6 +13,12 @@ let settings: [SwiftSetting] = [
 let lz4: Target.Dependency =
   appleStandIns ? "Compression" : .target(name: "CLZ4", condition: .when(platforms: [.linux]))
 
+// The adapter contract as the engine sees it: that of this package, or with the trait, AirDB's own.
+let contract: [Target.Dependency] = [
+  "AirDbContract",
+  .product(name: "AirDbKit", package: "airdb", condition: .when(traits: ["UpstreamAirDbKit"])),
+]
+
 let package = Package(
   name: "airdb-log-store",
   platforms: [.macOS(.v13), .iOS(.v16), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
@@ -20,6 +26,15 @@ let package = Package(
     .library(name: "AirDbContract", targets: ["AirDbContract"]),
     .library(name: "AirDbLogStore", targets: ["AirDbLogStore"]),
     .executable(name: "airdb-log", targets: ["airdb-log"]),
+  ],
+  traits: [
+    .trait(
+      name: "UpstreamAirDbKit",
+      description: "Compiles the engine against AirDB's own AirDbKit instead of AirDbContract.")
+  ],
+  dependencies: [
+    // Resolved only with the trait UpstreamAirDbKit; without it no package is fetched.
+    .package(url: "https://github.com/untacorp/airdb", "0.0.1"..<"100.0.0")
   ],
   targets: [
     .systemLibrary(
@@ -29,7 +44,7 @@ let package = Package(
     .target(name: "AirDbContract", dependencies: ["HlcText"], swiftSettings: settings),
     .target(
       name: "AirDbLogStore",
-      dependencies: ["AirDbContract", "HlcText", "CAirDbPlatform", lz4],
+      dependencies: contract + ["HlcText", "CAirDbPlatform", lz4],
       swiftSettings: settings),
     .executableTarget(name: "airdb-log", dependencies: ["AirDbLogStore"], swiftSettings: settings),
     .target(
@@ -44,3 +59,19 @@ let package = Package(
   ],
   swiftLanguageModes: [.v6]
 )
+
+#if os(Linux)
+  // The adapters of AirDB's guides, over stand-ins that bear the names of the modules that they
+  // import. On Apple platforms two of these names are the system's.
+  for name in ["GRDB", "CoreData", "SwiftData"] {
+    package.targets.append(
+      .target(name: name, path: "Tests/GuideAdapters/StandIns/\(name)", swiftSettings: settings))
+  }
+  package.targets += [
+    .target(
+      name: "GuideAdapters", dependencies: ["AirDbContract", "GRDB", "CoreData", "SwiftData"],
+      path: "Tests/GuideAdapters/Adapters"),
+    .testTarget(
+      name: "GuideAdaptersTests", dependencies: ["GuideAdapters"], swiftSettings: settings),
+  ]
+#endif
