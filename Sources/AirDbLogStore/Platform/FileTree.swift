@@ -39,6 +39,23 @@ package struct FileTree: Sendable {
 
   package init() {}
 
+  /// A file system with this content and nothing open. What cannot be reached from the root is
+  /// left out.
+  package init(files: [Inode: FileBytes], directories: [Inode: [String: Inode]]) {
+    self.directories = [:]
+    var unvisited = [Self.root]
+    while let inode = unvisited.popLast() {
+      if let entries = directories[inode] {
+        self.directories[inode] = entries
+        unvisited.append(contentsOf: entries.values)
+        nextInode = max(nextInode, inode + 1)
+      } else if let bytes = files[inode] {
+        self.files[inode] = bytes
+        nextInode = max(nextInode, inode + 1)
+      }
+    }
+  }
+
   // MARK: Paths
 
   /// Walks a path as the system does: `ENOENT` where a directory on the way is absent, `ENOTDIR`
@@ -204,6 +221,12 @@ extension FileTree {
     files[try descriptor(file, for: "fstat").inode]?.size ?? 0
   }
 
+  /// Gives a file another content, whoever has it open.
+  package mutating func replaceContent(of inode: Inode, with bytes: FileBytes) {
+    precondition(files[inode] != nil, "not a file")
+    files[inode] = bytes
+  }
+
   /// The end of a range; `EFBIG` where a signed 64-bit offset cannot reach it.
   @discardableResult
   package static func checkEnd(
@@ -228,8 +251,9 @@ extension FileTree {
     directories[place.directory]?[name] = inode
   }
 
+  /// The names in a directory, sorted.
   package func list(_ path: String) throws(SystemError) -> [String] {
-    Array((directories[try directory(at: path, for: "open")] ?? [:]).keys)
+    (directories[try directory(at: path, for: "open")] ?? [:]).keys.sorted()
   }
 
   package mutating func rename(_ from: String, to target: String) throws(SystemError) {
@@ -244,6 +268,9 @@ extension FileTree {
     }
     guard moved != target.inode else { return }
     if let replaced = target.inode {
+      guard !contains(source.directory, in: replaced) else {
+        throw SystemError(errno: ENOTEMPTY, call: "rename")
+      }
       let movesDirectory = directories[moved] != nil
       if let entries = directories[replaced] {
         guard movesDirectory else { throw SystemError(errno: EISDIR, call: "rename") }
