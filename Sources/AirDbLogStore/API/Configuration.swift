@@ -1,0 +1,86 @@
+/// What a commit survives once it has been acknowledged.
+public enum Durability: Sendable, Hashable, Codable {
+  /// The loss of power: each commit, or each group of concurrent ones, waits for the storage
+  /// device (`fdatasync`; `F_FULLFSYNC` on Apple platforms).
+  case powerLoss
+  /// The death of the process, but not a loss of power. The system writes in the background, at the
+  /// latest after one second or 8 MiB; what a power loss takes is a suffix of the commits.
+  case processCrash
+}
+
+/// How a store is opened. A value that is recorded in the store, such as ``hlcFormat``, counts when
+/// the store is created; opening it with another one is an error.
+public struct Configuration: Sendable {
+  /// What commits survive. Not recorded in the store.
+  public var durability: Durability = .powerLoss
+
+  /// The size of the cache of decoded blocks and index pages, in bytes.
+  public var cacheBytes: Int = 16 << 20
+
+  /// The author label of commits that are given none; at most 1,024 bytes of UTF-8.
+  public var authorLabel: String = ""
+
+  /// How timestamps are read and ordered. Recorded.
+  public var timestampFormat: TimestampFormat = .hybrid
+
+  /// The raw values of ``MutationType`` that are deletions; at most 64. Recorded.
+  public var deletionValues: Set<Int> = [2]
+
+  /// Opens without the writer's lock, beside a live writer if there is one, and writes nothing.
+  public var isReadOnly = false
+
+  /// Whether a store is created where there is none. Never for ``isReadOnly``.
+  public var createsIfMissing = true
+
+  /// Open descriptors of sealed segments and indexes, at most; a few more are used for the tail.
+  public var maximumOpenFiles: Int = 32
+
+  /// Called with what happens inside: recoveries, repairs, failures. From any thread, never with a
+  /// lock of the store held; it must return soon and not call the store.
+  public var eventHandler: (@Sendable (StoreEvent) -> Void)?
+
+  /// Bytes at which a segment is sealed.
+  package var segmentBytes: UInt64 = 16 << 20
+  /// Records at which a segment is sealed.
+  package var segmentRecords = 65_536
+  /// Raw payload bytes of a block.
+  package var blockBytes = 8 << 10
+  /// Bytes of the log that a clean open may have to replay: closing seals a longer tail.
+  package var replayBytes: UInt64 = 256 << 10
+
+  public init() {}
+
+  /// For an app extension: less than 12 MiB of heap altogether.
+  public static var appExtension: Configuration {
+    var configuration = Configuration()
+    configuration.cacheBytes = 2 << 20
+    configuration.maximumOpenFiles = 8
+    configuration.segmentBytes = 2 << 20
+    configuration.segmentRecords = 8_192
+    return configuration
+  }
+}
+
+/// How the timestamps of a store are written and ordered.
+public enum TimestampFormat: Sendable, Hashable {
+  /// A physical clock, a counter and a node: `1386492976000-0000-af4b9bf3d4e70612`,
+  /// `2023-11-14T22:13:20.544Z-0000-node`. Ordered by the values of the parts.
+  case hybrid
+  /// Any text that is not empty, ordered by its UTF-8 bytes.
+  case utf8Order
+}
+
+/// Something that happened inside a store and that no call reports.
+public enum StoreEvent: Sendable {
+  /// An open found the store not closed and cut what was not durable: so many bytes behind the
+  /// last good commit, whose sequence is given.
+  case recovered(discardedBytes: UInt64, lastSequence: UInt64, replayedRecords: Int)
+  /// An index or the liveness was absent or damaged and has been built again from the log.
+  case repaired(file: String, reason: String)
+  /// A segment was sealed.
+  case sealed(segment: UInt64, records: UInt64, bytes: UInt64)
+  /// Work in the background failed; the store goes on as the error says.
+  case failed(LogStoreError)
+  /// The platform could give only a weaker durability than was asked for.
+  case durabilityReduced
+}

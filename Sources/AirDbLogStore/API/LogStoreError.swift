@@ -1,0 +1,135 @@
+/// What went wrong, where, and what to do about it: the one error type of the library.
+public struct LogStoreError: Error, Sendable {
+  /// The kind of failure. Open: later versions may add codes, so a `switch` needs a default.
+  public struct Code: RawRepresentable, Hashable, Sendable {
+    public let rawValue: String
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// There is no store at the path, and the configuration does not allow to create one.
+    public static let storeNotFound = Code(rawValue: "storeNotFound")
+    /// Another process, or another `ChangeStore` of this process, has the store open for writing.
+    public static let storeInUse = Code(rawValue: "storeInUse")
+    /// Bytes that were durable are damaged. Nothing was changed.
+    public static let corrupt = Code(rawValue: "corrupt")
+    /// The store was written by a newer version, or needs a feature that this one lacks.
+    public static let unsupportedFormat = Code(rawValue: "unsupportedFormat")
+    /// The configuration contradicts what the store recorded when it was created.
+    public static let configurationMismatch = Code(rawValue: "configurationMismatch")
+    /// A timestamp or a cursor does not parse in the store's HLC format.
+    public static let invalidTimestamp = Code(rawValue: "invalidTimestamp")
+    /// A decimal timestamp or cursor in a store of ISO 8601 ones, or the other way round.
+    public static let mixedTimestamps = Code(rawValue: "mixedTimestamps")
+    /// A field or a batch is above a declared limit.
+    public static let limitExceeded = Code(rawValue: "limitExceeded")
+    /// A change was asked of a store that is open read-only.
+    public static let readOnly = Code(rawValue: "readOnly")
+    /// The disk or the quota is full. Nothing was committed; try again when there is space.
+    public static let noSpace = Code(rawValue: "noSpace")
+    /// The process has no file descriptor left. Nothing was committed; try again.
+    public static let tooManyOpenFiles = Code(rawValue: "tooManyOpenFiles")
+    /// The file is protected while the device is locked. Nothing was committed; try again after
+    /// the device is unlocked.
+    public static let protectedDataUnavailable = Code(rawValue: "protectedDataUnavailable")
+    /// A write or a sync failed, so that it is unknown whether the batch is durable. The store
+    /// takes no more writes until ``ChangeStore/reopen()``; reads serve the last published state.
+    public static let outcomeUnknown = Code(rawValue: "outcomeUnknown")
+    /// An operation of the file system failed; nothing was committed.
+    public static let inputOutput = Code(rawValue: "inputOutput")
+    /// The store has been closed.
+    public static let closed = Code(rawValue: "closed")
+    /// The store is suspended; ``ChangeStore/resume()`` takes it up again.
+    public static let suspended = Code(rawValue: "suspended")
+    /// The handle was carried into a forked child process, where it must not be used.
+    public static let forkedProcess = Code(rawValue: "forkedProcess")
+    /// The target of a copy, or the path of a new store, is not empty.
+    public static let alreadyExists = Code(rawValue: "alreadyExists")
+    /// Memory or time that was to be spent on a call ran into its bound, or it was cancelled.
+    public static let cancelled = Code(rawValue: "cancelled")
+    /// The files changed under a read-only store more often than it could follow.
+    public static let staleReader = Code(rawValue: "staleReader")
+  }
+
+  public let code: Code
+  /// What happened, as a sentence for a log.
+  public let message: String
+  /// The path of the file concerned, where there is one.
+  public let file: String?
+  /// The offset in that file, where there is one.
+  public let offset: UInt64?
+  /// The position in the batch of the record concerned, where there is one.
+  public let recordIndex: Int?
+  /// The `errno` of the system call that failed, where one did.
+  public let errno: Int32?
+
+  package init(
+    _ code: Code, _ message: String, file: String? = nil, offset: UInt64? = nil,
+    recordIndex: Int? = nil, errno: Int32? = nil
+  ) {
+    self.code = code
+    self.message = message
+    self.file = file
+    self.offset = offset
+    self.recordIndex = recordIndex
+    self.errno = errno
+  }
+
+  /// What to do about it, as a sentence.
+  public var recoverySuggestion: String {
+    switch code {
+    case .storeNotFound: "Check the path, or open it for writing to create a store there."
+    case .storeInUse: "Close the other handle, or open this one read-only."
+    case .corrupt: "Keep a copy of the directory, run verify, and restore from a backup or a peer."
+    case .unsupportedFormat: "Open it with the version that wrote it, or a newer one."
+    case .configurationMismatch: "Open it with the format and deletion values it was created with."
+    case .invalidTimestamp: "Mend or set aside the record; validate(_:) lists all such records."
+    case .mixedTimestamps: "A store holds decimal or ISO 8601 clocks, not both; use two stores."
+    case .limitExceeded: "Make the field or the batch smaller."
+    case .readOnly: "Open the store for writing."
+    case .noSpace: "Free space, then try again; nothing was committed."
+    case .tooManyOpenFiles: "Close files or raise the limit, then try again."
+    case .protectedDataUnavailable: "Try again after the device has been unlocked."
+    case .outcomeUnknown: "Call reopen(), then look whether the batch is there; applying it again is safe."
+    case .inputOutput: "Look at the cause; the call can be tried again."
+    case .closed: "Open the store again."
+    case .suspended: "Call resume() first."
+    case .forkedProcess: "Open the store in the child process itself."
+    case .alreadyExists: "Choose a path where nothing is."
+    case .cancelled: "Start it again when wanted."
+    case .staleReader: "Call refresh() and try again."
+    default: "See the message."
+    }
+  }
+}
+
+extension LogStoreError: CustomStringConvertible {
+  public var description: String {
+    var text = "\(code.rawValue): \(message)"
+    if let file { text += " [\(file)" + (offset.map { " at offset \($0)" } ?? "") + "]" }
+    return text + " " + recoverySuggestion
+  }
+}
+
+extension LogStoreError {
+  /// A failed system call in the terms of a caller. `action` is what was being done, as in
+  /// "open the segment".
+  package init(_ error: SystemError, _ action: String, file: String? = nil) {
+    let code: Code =
+      error.isNoSpace
+      ? .noSpace
+      : error.isTooManyFiles
+        ? .tooManyOpenFiles : error.isPermission ? .protectedDataUnavailable : .inputOutput
+    self.init(
+      code, "Could not \(action): \(error.description).", file: file, errno: error.errno)
+  }
+
+  /// Damage found at `base + error.offset` of a file.
+  package static func corrupt(_ error: FormatError, file: String, base: UInt64 = 0) -> LogStoreError {
+    LogStoreError(
+      .corrupt, "The file is damaged: \(error.reason).", file: file,
+      offset: base &+ UInt64(error.offset))
+  }
+
+  package static func corrupt(_ reason: String, file: String, offset: UInt64 = 0) -> LogStoreError {
+    LogStoreError(.corrupt, "The file is damaged: \(reason).", file: file, offset: offset)
+  }
+}

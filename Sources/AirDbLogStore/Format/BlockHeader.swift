@@ -1,0 +1,81 @@
+/// The first 32 bytes of a block (Format 6).
+package struct BlockHeader: Sendable, Equatable {
+  package var recordCount: UInt32
+  package var metadataLength: UInt32
+  package var storedLength: UInt32
+  package var rawLength: UInt32
+  package var codec: Codec
+  /// Index in the frame of the block's first record.
+  package var firstRecord: UInt32
+  /// Offset of the block less offset of its frame.
+  package var frameDistance: UInt32
+
+  package enum Codec: UInt8, Sendable {
+    case stored = 0
+    case lz4 = 1
+  }
+
+  package static let size = 32
+  /// LZ4 cannot shrink fewer bytes than this.
+  package static let leastToCompress = 16
+
+  package init(
+    recordCount: UInt32, metadataLength: UInt32, storedLength: UInt32, rawLength: UInt32,
+    codec: Codec, firstRecord: UInt32, frameDistance: UInt32
+  ) {
+    self.recordCount = recordCount
+    self.metadataLength = metadataLength
+    self.storedLength = storedLength
+    self.rawLength = rawLength
+    self.codec = codec
+    self.firstRecord = firstRecord
+    self.frameDistance = frameDistance
+  }
+
+  /// Of the block, this header included.
+  package var length: UInt64 {
+    UInt64(Self.size) + UInt64(metadataLength) + UInt64(storedLength)
+  }
+
+  /// Writes the header over the first bytes of the block, which starts at `position` of `out` and
+  /// is the last thing in it.
+  package func encode(into out: inout ByteBuffer, at position: Int, file: UInt64, offset: UInt64) {
+    out.store(recordCount, at: position + 4)
+    out.store(metadataLength, at: position + 8)
+    out.store(storedLength, at: position + 12)
+    out.store(rawLength, at: position + 16)
+    out.store(codec.rawValue, at: position + 20)
+    out.store(firstRecord, at: position + 24)
+    out.store(frameDistance, at: position + 28)
+    let covered = UnsafeRawBufferPointer(rebasing: out.bytes[(position + 4)...])
+    out.store(Checksum.bound(.block, file: file, offset: offset, covered), at: position)
+  }
+
+  /// The header at the start of `bytes`, with its lengths checked against the limits; the checksum,
+  /// which covers the whole block, is verified by ``verify(_:file:offset:)``.
+  package static func decode(_ bytes: UnsafeRawBufferPointer) throws(FormatError) -> BlockHeader {
+    guard bytes.count >= size else { throw FormatError("a block header is cut short") }
+    guard let codec = Codec(rawValue: bytes[20]), bytes[21] == 0, bytes[22] == 0, bytes[23] == 0
+    else { throw FormatError("an unknown block codec", at: 20) }
+    let header = BlockHeader(
+      recordCount: bytes.load(UInt32.self, at: 4), metadataLength: bytes.load(UInt32.self, at: 8),
+      storedLength: bytes.load(UInt32.self, at: 12), rawLength: bytes.load(UInt32.self, at: 16),
+      codec: codec, firstRecord: bytes.load(UInt32.self, at: 24),
+      frameDistance: bytes.load(UInt32.self, at: 28))
+    let lengthsMatch =
+      codec == .stored
+      ? header.storedLength == header.rawLength : header.storedLength < header.rawLength
+    guard header.recordCount > 0, header.recordCount <= Limits.recordsPerBlock, lengthsMatch,
+      header.rawLength <= Limits.payload + Limits.recordsPerBlock << 16,
+      header.metadataLength <= Limits.batch
+    else { throw FormatError("an impossible block header", at: 4) }
+    return header
+  }
+
+  /// Whether the checksum of the whole block `bytes` holds.
+  package static func verify(_ bytes: UnsafeRawBufferPointer, file: UInt64, offset: UInt64) -> Bool {
+    bytes.load(UInt32.self, at: 0)
+      == Checksum.bound(
+        .block, file: file, offset: offset, UnsafeRawBufferPointer(rebasing: bytes[4...]))
+  }
+}

@@ -1,0 +1,16 @@
+/// The limits of the format (Format 10) and the constants of its writer.
+package enum Limits {
+  package static let id = 65_536
+  package static let collection = 4_096
+  package static let hlc = 1_024
+  package static let key = 65_536
+  package static let payload = 256 << 20
+  package static let batch = 1 << 30
+  package static let label = 1_024
+  package static let deletionValues = 64
+  package static let manifest = 64 << 20
+
+  package static let formatVersion: UInt32 = 1
+  package static let recordsPerBlock = 256
+  package static let pageSize = 4_096
+}

@@ -1,0 +1,97 @@
+internal import HlcText
+
+#if canImport(FoundationEssentials)
+  internal import FoundationEssentials
+#else
+  internal import Foundation
+#endif
+
+/// The fields of one record as borrowed bytes, valid for the length of a call.
+package struct RecordBytes {
+  package var collection: UnsafeRawBufferPointer
+  package var id: UnsafeRawBufferPointer
+  package var hlc: UnsafeRawBufferPointer
+  package var type: Int64
+  package var payload: UnsafeRawBufferPointer
+  /// Nil is not the same as empty.
+  package var author: UnsafeRawBufferPointer?
+  package var signature: UnsafeRawBufferPointer?
+}
+
+extension RecordBytes {
+  /// Tells two versions with equal timestamps apart (Format 6.2).
+  package var contentChecksum: UInt32 {
+    var head = (
+      type.littleEndian, UInt8(author == nil ? 0 : 1), UInt32(0)
+    )
+    var crc = withUnsafeBytes(of: &head.0) { Checksum.crc($0) }
+    crc = Checksum.crc(head.1, from: crc)
+    crc = Checksum.crc(UInt32(truncatingIfNeeded: author?.count ?? 0), from: crc)
+    if let author { crc = Checksum.crc(author, from: crc) }
+    crc = Checksum.crc(UInt8(signature == nil ? 0 : 1), from: crc)
+    crc = Checksum.crc(UInt32(truncatingIfNeeded: signature?.count ?? 0), from: crc)
+    if let signature { crc = Checksum.crc(signature, from: crc) }
+    return Checksum.crc(payload, from: crc)
+  }
+
+  /// The sum of the sizes of all fields.
+  package var size: Int {
+    collection.count + id.count + hlc.count + payload.count + (author?.count ?? 0)
+      + (signature?.count ?? 0)
+  }
+}
+
+/// Calls `body` with the fields of a record as bytes, copying nothing that is contiguous already.
+package func withBytes<Result, Failure: Error>(
+  of record: ChangeRecord, _ body: (RecordBytes) throws(Failure) -> Result
+) throws(Failure) -> Result {
+  try withUTF8(record.collection) { (collection) throws(Failure) in
+    try withUTF8(record.id) { (id) throws(Failure) in
+      try withUTF8(record.hlcTimestamp) { (hlc) throws(Failure) in
+        try withData(record.payload) { (payload) throws(Failure) in
+          try withData(record.authorPublicKey) { (author) throws(Failure) in
+            try withData(record.signature) { (signature) throws(Failure) in
+              try body(
+                RecordBytes(
+                  collection: collection, id: id, hlc: hlc,
+                  type: Int64(record.type.rawValue),
+                  payload: payload ?? UnsafeRawBufferPointer(start: nil, count: 0),
+                  author: author, signature: signature))
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+/// Calls `body` with the UTF-8 of a text.
+package func withUTF8<Result, Failure: Error>(
+  _ text: String, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+) throws(Failure) -> Result {
+  var text = text
+  var result: Swift.Result<Result, Failure>!
+  text.withUTF8 { utf8 in
+    do throws(Failure) {
+      result = .success(try body(UnsafeRawBufferPointer(utf8)))
+    } catch {
+      result = .failure(error)
+    }
+  }
+  return try result.get()
+}
+
+private func withData<Result, Failure: Error>(
+  _ data: Data?, _ body: (UnsafeRawBufferPointer?) throws(Failure) -> Result
+) throws(Failure) -> Result {
+  guard let data else { return try body(nil) }
+  var result: Swift.Result<Result, Failure>!
+  data.withUnsafeBytes { bytes in
+    do throws(Failure) {
+      result = .success(try body(bytes))
+    } catch {
+      result = .failure(error)
+    }
+  }
+  return try result.get()
+}

@@ -1,0 +1,138 @@
+/// A verified page of an index.
+///
+/// `@unchecked Sendable`: the memory is written before the object is shared, and then only read.
+package final class IndexPage: @unchecked Sendable {
+  private let memory: UnsafeMutableRawBufferPointer
+
+  package init() { memory = .allocate(byteCount: Limits.pageSize, alignment: 16) }
+
+  deinit { memory.deallocate() }
+
+  package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(memory) }
+
+  fileprivate var target: UnsafeMutableRawBufferPointer { memory }
+}
+
+/// Gives the pages of an index file, verified, through the cache.
+package struct PageSource: Sendable {
+  package let fileId: UInt64
+  private let origin: Origin
+  private let cache: BlockCache
+
+  /// Where the bytes are.
+  package enum Origin: Sendable {
+    case file(path: String, FileTable)
+    /// An index that a read-only open had to build: it may not write it.
+    case memory([UInt8])
+  }
+
+  package init(fileId: UInt64, _ origin: Origin, cache: BlockCache) {
+    self.fileId = fileId
+    self.origin = origin
+    self.cache = cache
+  }
+
+  package func page(_ number: UInt32) throws(IndexError) -> IndexPage {
+    let key = BlockCache.Key.page(fileId, number)
+    if let known = cache.object(key) as? IndexPage { return known }
+    let page = try read(number)
+    cache.insert(page, for: key, cost: Limits.pageSize)
+    return page
+  }
+
+  /// A page that is not to take room in the cache.
+  fileprivate func read(_ number: UInt32) throws(IndexError) -> IndexPage {
+    let page = IndexPage()
+    let offset = UInt64(number) * UInt64(Limits.pageSize)
+    do throws(SystemError) {
+      switch origin {
+      case .file(let path, let files):
+        let count = try files.file(path).readExactly(into: page.target, at: offset)
+        guard count == Limits.pageSize else { throw SystemError(errno: 0, call: "short") }
+      case .memory(let bytes):
+        guard Int(offset) + Limits.pageSize <= bytes.count else {
+          throw SystemError(errno: 0, call: "short")
+        }
+        withBytes(of: bytes) {
+          page.target.copyMemory(
+            from: UnsafeRawBufferPointer(rebasing: $0[Int(offset)..<(Int(offset) + Limits.pageSize)]))
+        }
+      }
+    } catch {
+      if error.errno == 0 || error.isNotFound {
+        throw .damaged(FormatError("the index is absent or cut short", at: Int(offset)))
+      }
+      throw .system(error)
+    }
+    let covered = UnsafeRawBufferPointer(rebasing: page.bytes[4...])
+    guard
+      page.bytes.load(UInt32.self, at: 0)
+        == Checksum.bound(.page, file: fileId, offset: offset, covered)
+    else {
+      throw .damaged(FormatError("the checksum of an index page does not match", at: Int(offset)))
+    }
+    return page
+  }
+
+  /// Reads an array of entries whole, past the cache.
+  func array(
+    _ section: IndexHeader.Section, count: UInt64, size: Int,
+    into target: UnsafeMutableRawBufferPointer
+  ) throws(IndexError) {
+    let perPage = IndexHeader.pageContent / size
+    var done = 0
+    for number in 0..<section.pageCount {
+      let entries = min(perPage, Int(count) - done)
+      let page = try read(section.firstPage + number)
+      UnsafeMutableRawBufferPointer(rebasing: target[(done * size)...]).copyMemory(
+        from: UnsafeRawBufferPointer(rebasing: page.bytes[4..<(4 + entries * size)]))
+      done += entries
+    }
+  }
+
+  /// Reads an array of pairs of numbers.
+  func numbers(_ section: IndexHeader.Section, _ count: UInt64) throws(IndexError) -> [UInt64] {
+    let size = Int(count) * IndexHeader.fenceSize
+    var result = [UInt64](repeating: 0, count: size / 8)
+    var failure: IndexError?
+    result.withUnsafeMutableBytes { buffer in
+      do throws(IndexError) {
+        try array(section, count: count, size: IndexHeader.fenceSize, into: buffer)
+      } catch {
+        failure = error
+      }
+    }
+    if let failure { throw failure }
+    for index in result.indices { result[index] = UInt64(littleEndian: result[index]) }
+    return result
+  }
+}
+
+/// A byte stream over the pages of a section.
+struct PageStream {
+  private let source: PageSource
+  private let section: IndexHeader.Section
+
+  init(_ source: PageSource, _ section: IndexHeader.Section) {
+    self.source = source
+    self.section = section
+  }
+
+  func bytes(at offset: UInt64, count: Int) throws(IndexError) -> [UInt8] {
+    var result: [UInt8] = []
+    result.reserveCapacity(count)
+    var position = offset
+    while result.count < count {
+      let pageNumber = position / UInt64(IndexHeader.pageContent)
+      guard pageNumber < UInt64(section.pageCount) else {
+        throw .damaged(FormatError("an offset past its section"))
+      }
+      let page = try source.page(section.firstPage + UInt32(pageNumber))
+      let start = 4 + Int(position % UInt64(IndexHeader.pageContent))
+      let size = min(count - result.count, Limits.pageSize - start)
+      result.append(contentsOf: page.bytes[start..<(start + size)])
+      position += UInt64(size)
+    }
+    return result
+  }
+}

@@ -1,0 +1,171 @@
+/// Walks the frames of a segment and finds where the log ends in it (Recovery 3).
+package struct SegmentScan {
+  /// What a frame must connect to: the last frame before it in the log.
+  package var end: LogEnd
+  /// The segment, and where its next frame starts.
+  package let fileId: UInt64
+  package private(set) var offset: UInt64
+  /// The greatest watermark in any frame found.
+  package private(set) var watermark: UInt64 = 0
+
+  private let file: OpenFile
+  private let fileSize: UInt64
+  private let maximumEpoch: UInt32
+  private var buffer = ReadBuffer()
+
+  /// Starts behind the header of a segment.
+  package init(
+    _ file: OpenFile, fileId: UInt64, size: UInt64, after end: LogEnd, maximumEpoch: UInt32
+  ) {
+    self.file = file
+    self.fileId = fileId
+    fileSize = size
+    self.end = end
+    self.maximumEpoch = maximumEpoch
+    offset = UInt64(SegmentHeader.size)
+  }
+
+  /// Starts again at a frame boundary that an earlier scan reached.
+  package mutating func seek(to offset: UInt64) { self.offset = offset }
+
+  /// A valid frame.
+  package struct Frame {
+    package var header: FrameHeader
+    package var offset: UInt64
+    /// The whole frame. Valid until the next call to the scan.
+    package var bytes: UnsafeRawBufferPointer
+  }
+
+  /// The next valid frame, or nil where the log ends in this segment.
+  package mutating func next() throws(SystemError) -> Frame? {
+    guard let header = try headerAt(offset), fits(header) else { return nil }
+    guard let length = Int(exactly: header.length) else { return nil }
+    let bytes = try buffer.read(file, at: offset, count: length)
+    guard bytes.count == length, Self.bodyHolds(header, bytes, file: fileId, offset: offset)
+    else { return nil }
+    let frame = Frame(header: header, offset: offset, bytes: bytes)
+    watermark = max(watermark, header.durableSequence)
+    offset += header.length
+    end = LogEnd(
+      segment: fileId, length: offset, sequence: header.sequence, checksum: header.checksum)
+    return frame
+  }
+
+  private mutating func headerAt(_ offset: UInt64) throws(SystemError) -> FrameHeader? {
+    guard offset + UInt64(FrameHeader.size) <= fileSize else { return nil }
+    let bytes = try buffer.read(file, at: offset, count: FrameHeader.size)
+    return try? FrameHeader.decode(bytes, file: fileId, offset: offset)
+  }
+
+  private func fits(_ header: FrameHeader) -> Bool {
+    let epoch = header.sequence >> 32
+    let counter = header.sequence & 0xFFFF_FFFF
+    let follows =
+      header.sequence == end.sequence + 1 && counter != 0
+      || epoch > end.sequence >> 32 && counter == 1
+    return follows && epoch <= UInt64(maximumEpoch) && header.previousChecksum == end.checksum
+      && header.length <= fileSize - offset
+  }
+
+  /// Checks what the header says about the rest of the frame: the blocks' lengths and checksums, the
+  /// body checksum, the padding.
+  package static func bodyHolds(
+    _ header: FrameHeader, _ bytes: UnsafeRawBufferPointer, file: UInt64, offset: UInt64
+  ) -> Bool {
+    var position = FrameHeader.size + Int(header.labelLength)
+    guard position <= bytes.count else { return false }
+    var crc = Checksum.crc(UnsafeRawBufferPointer(rebasing: bytes[FrameHeader.size..<position]))
+    for _ in 0..<header.blockCount {
+      let rest = UnsafeRawBufferPointer(rebasing: bytes[position...])
+      guard let block = try? BlockHeader.decode(rest), block.length <= UInt64(rest.count) else {
+        return false
+      }
+      let blockBytes = UnsafeRawBufferPointer(rebasing: rest[..<Int(block.length)])
+      guard BlockHeader.verify(blockBytes, file: file, offset: offset + UInt64(position)),
+        block.frameDistance == UInt32(truncatingIfNeeded: position)
+      else { return false }
+      crc = Checksum.crc(blockBytes.load(UInt32.self, at: 0), from: crc)
+      position += Int(block.length)
+    }
+    let padding = UnsafeRawBufferPointer(rebasing: bytes[position...])
+    return crc == header.bodyChecksum && padding.count < 8 && padding.isZero
+  }
+
+  /// What lies behind the last valid frame.
+  package struct Rest {
+    /// Whether there is anything but zeros.
+    package var isDirty = false
+    /// The offset behind the last byte that is not zero, or the end of the log.
+    package var dirtyEnd: UInt64
+    /// The greatest watermark of a frame header found there.
+    package var watermark: UInt64 = 0
+  }
+
+  /// Looks for evidence behind the end of the log: bytes other than zeros, and frame headers whose
+  /// watermarks say that what is missing before them had been durable.
+  package mutating func examineRest() throws(SystemError) -> Rest {
+    var rest = Rest(dirtyEnd: offset)
+    let chunk = 256 << 10
+    var position = offset
+    while position < fileSize {
+      let count = Int(min(UInt64(chunk + FrameHeader.size), fileSize - position))
+      let bytes = try buffer.read(file, at: position, count: count)
+      if bytes.isEmpty { break }
+      let step = min(chunk, bytes.count)
+      if !UnsafeRawBufferPointer(rebasing: bytes[..<step]).isZero {
+        rest.isDirty = true
+        var last = step
+        while last > 0, bytes[last - 1] == 0 { last -= 1 }
+        rest.dirtyEnd = position + UInt64(last)
+        var place = 0
+        while place < step, place + FrameHeader.size <= bytes.count {
+          if bytes.load(UInt32.self, at: place) == FrameHeader.magic {
+            let candidate = UnsafeRawBufferPointer(rebasing: bytes[place...])
+            if let header = try? FrameHeader.decode(
+              candidate, file: fileId, offset: position + UInt64(place))
+            {
+              rest.watermark = max(rest.watermark, header.durableSequence)
+            }
+          }
+          place += 8
+        }
+      }
+      position += UInt64(step)
+    }
+    return rest
+  }
+}
+
+/// Reads ahead, so that small frames do not cost a system call each.
+private struct ReadBuffer {
+  private var storage = Storage(capacity: 256 << 10)
+  private var start: UInt64 = 0
+  private var count = 0
+
+  private final class Storage {
+    let memory: UnsafeMutableRawBufferPointer
+    init(capacity: Int) { memory = .allocate(byteCount: capacity, alignment: 16) }
+    deinit { memory.deallocate() }
+  }
+
+  /// `count` bytes at `offset`, fewer at the end of the file. Valid until the next call.
+  mutating func read(
+    _ file: OpenFile, at offset: UInt64, count wanted: Int
+  ) throws(SystemError) -> UnsafeRawBufferPointer {
+    if offset >= start, offset - start <= UInt64(count),
+      wanted <= count - Int(offset - start)
+    {
+      return slice(at: offset, count: wanted)
+    }
+    if wanted > storage.memory.count { storage = Storage(capacity: wanted) }
+    start = offset
+    count = 0
+    count = try file.readExactly(into: storage.memory, at: offset)
+    return slice(at: offset, count: min(wanted, count))
+  }
+
+  private func slice(at offset: UInt64, count: Int) -> UnsafeRawBufferPointer {
+    let from = Int(offset - start)
+    return UnsafeRawBufferPointer(rebasing: storage.memory[from..<(from + count)])
+  }
+}
