@@ -140,6 +140,21 @@ struct PlatformFaultTests {
     #expect(files.usedBytes == 20)
   }
 
+  @Test("Out of descriptors: nothing more opens until one is closed")
+  func descriptorLimit() throws {
+    let first = try files.open("/1", .createNew)
+    files.descriptorLimit = 2
+    _ = try files.list("/")
+    _ = try files.open("/2", .createNew)
+    #expect(errno { () throws(SystemError) in _ = try files.open("/3", .createNew) } == EMFILE)
+    #expect(errno { () throws(SystemError) in _ = try files.list("/") } == EMFILE)
+    #expect(errno { () throws(SystemError) in try files.synchronizeDirectory("/") } == EMFILE)
+    #expect(files.names(in: "/") == ["1", "2"])
+    try files.close(first)
+    try files.synchronizeDirectory("/")
+    _ = try files.open("/3", .createNew)
+  }
+
   // MARK: Teeth
 
   @Test("An ignored sync claims success and makes nothing durable")

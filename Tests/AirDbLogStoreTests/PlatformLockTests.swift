@@ -1,4 +1,5 @@
 import AirDbLogStore
+import TestSupport
 import Testing
 
 @Suite("Locks")
@@ -6,33 +7,27 @@ struct PlatformLockTests {
   private struct Failure: Error {}
 
   /// Counts without any protection of its own.
+  ///
+  /// `@unchecked Sendable`: what the tests show is that the lock around it suffices.
   private final class Counter: @unchecked Sendable {
     var value = 0
   }
 
   @Test("One thread at a time is inside a lock")
-  func exclusion() async {
+  func exclusion() {
     let lock = Lock()
     let counter = Counter()
-    await withTaskGroup(of: Void.self) { group in
-      for _ in 0..<8 {
-        group.addTask {
-          for _ in 0..<10_000 { lock.withLock { counter.value += 1 } }
-        }
-      }
+    inThreads(4) { _ in
+      for _ in 0..<20_000 { lock.withLock { counter.value += 1 } }
     }
     #expect(lock.withLock { counter.value } == 80_000)
   }
 
   @Test("A guarded value is changed by one thread at a time")
-  func lockedValue() async {
+  func lockedValue() {
     let counter = Locked(0)
-    await withTaskGroup(of: Void.self) { group in
-      for _ in 0..<8 {
-        group.addTask {
-          for _ in 0..<10_000 { counter.withLock { $0 += 1 } }
-        }
-      }
+    inThreads(4) { _ in
+      for _ in 0..<20_000 { counter.withLock { $0 += 1 } }
     }
     #expect(counter.withLock { $0 } == 80_000)
   }
@@ -55,23 +50,19 @@ struct PlatformLockTests {
   }
 
   @Test("Whoever waits in a monitor is woken, and lets others in meanwhile")
-  func monitor() async {
+  func monitor() {
     let monitor = Monitor()
     let turn = Counter()
-    let rounds = 200
-    await withTaskGroup(of: Void.self) { group in
-      for player in 0..<2 {
-        group.addTask {
-          for round in 0..<rounds {
-            monitor.withLock {
-              while turn.value != 2 * round + player { monitor.wait() }
-              turn.value += 1
-            }
-            monitor.signalAll()
-          }
+    let (players, rounds) = (3, 200)
+    inThreads(players) { player in
+      for round in 0..<rounds {
+        monitor.withLock {
+          while turn.value != players * round + player { monitor.wait() }
+          turn.value += 1
         }
+        monitor.signalAll()
       }
     }
-    #expect(monitor.withLock { turn.value } == 2 * rounds)
+    #expect(monitor.withLock { turn.value } == players * rounds)
   }
 }

@@ -15,7 +15,12 @@ package struct SeededGenerator: RandomNumberGenerator, Sendable {
   }
 
   package mutating func fill(_ buffer: UnsafeMutableRawBufferPointer) {
-    for index in buffer.indices { buffer[index] = UInt8(truncatingIfNeeded: next()) }
+    var done = 0
+    while done + 8 <= buffer.count {
+      buffer.storeBytes(of: next().littleEndian, toByteOffset: done, as: UInt64.self)
+      done += 8
+    }
+    for index in done..<buffer.count { buffer[index] = UInt8(truncatingIfNeeded: next()) }
   }
 
   package mutating func bytes(_ count: Int) -> [UInt8] {

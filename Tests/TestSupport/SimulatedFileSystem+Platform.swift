@@ -14,6 +14,7 @@ extension SimulatedFileSystem: Platform {
     return try perform(
       SimulatedCall(kind: creates ? .create : .open, path: path), claiming: nil
     ) { (state, _) throws(SystemError) in
+      try state.checkDescriptors("open")
       let file = try state.disk.open(path, mode)
       state.paths[file] = path
       return file
@@ -128,7 +129,8 @@ extension SimulatedFileSystem: Platform {
   package func list(_ path: String) throws(SystemError) -> [String] {
     try perform(SimulatedCall(kind: .list, path: path), claiming: nil) {
       (state, _) throws(SystemError) in
-      try state.disk.live.list(path).shuffled(using: &state.generator)
+      try state.checkDescriptors("open")
+      return try state.disk.live.list(path).shuffled(using: &state.generator)
     }
   }
 
@@ -156,6 +158,7 @@ extension SimulatedFileSystem: Platform {
   package func synchronizeDirectory(_ path: String) throws(SystemError) {
     try perform(SimulatedCall(kind: .synchronizeDirectory, path: path), claiming: ()) {
       (state, manner) throws(SystemError) in
+      try state.checkDescriptors("open")
       if case .failing = manner {
         try state.disk.failSynchronizeDirectory(path)
       } else {

@@ -26,6 +26,7 @@ package final class SimulatedFileSystem: Sendable {
     var crash: (operation: Int, moment: CrashMoment)?
     var isPowerLost = false
     var capacity: UInt64?
+    var descriptorLimit: Int?
     var processIdentifier: Int32 = 1
     var generator: SeededGenerator
     var hook: (@Sendable (SimulatedCall) -> Void)?
@@ -173,6 +174,13 @@ extension SimulatedFileSystem {
   /// The bytes that all files hold, those that are removed but open included.
   package var usedBytes: UInt64 { state.withLock { $0.usedBytes } }
 
+  /// How many descriptors may be open at once. Opening one more fails with `EMFILE`, and so do
+  /// listing and syncing a directory, which need one for a moment. Nil for no limit.
+  package var descriptorLimit: Int? {
+    get { state.withLock { $0.descriptorLimit } }
+    set { state.withLock { $0.descriptorLimit = newValue } }
+  }
+
   /// What the engine takes for its process; changing it is a fork, for the engine's part.
   package func setProcessIdentifier(_ identifier: Int32) {
     state.withLock { $0.processIdentifier = identifier }
@@ -181,6 +189,12 @@ extension SimulatedFileSystem {
 
 extension SimulatedFileSystem.State {
   var usedBytes: UInt64 { disk.live.files.values.reduce(0) { $0 + $1.size } }
+
+  /// Fails if no descriptor is left.
+  func checkDescriptors(_ call: String) throws(SystemError) {
+    guard let descriptorLimit, disk.live.openDescriptorCount >= descriptorLimit else { return }
+    throw SystemError(errno: EMFILE, call: call)
+  }
 
   /// Fails if the file cannot grow to this end.
   func checkSpace(

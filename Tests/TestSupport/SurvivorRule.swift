@@ -24,7 +24,7 @@ package enum SurvivorRule: Sendable, Hashable {
       return (0..<UInt64(1) << UInt64(count)).map { .exactly($0) }
     }
     var rules: [SurvivorRule] = [.none, .all, .allButFirst, .allButLast]
-    rules += (1..<count - 1).map { .prefix($0) }
+    rules += (0..<count).dropFirst().dropLast().map { .prefix($0) }
     rules += (0..<UInt64(seededSubsets)).map { .subset(seed: seed &+ $0) }
     return rules
   }

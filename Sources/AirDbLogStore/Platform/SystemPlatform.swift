@@ -194,21 +194,24 @@ private func fileOffset(_ value: UInt64, _ call: String) throws(SystemError) -> 
   return offset
 }
 
-/// For file systems that cannot allocate. What lies before the end is left alone, since zeros there
-/// would overwrite content. After a failure the file has its old size again, if the system lets it.
-private func extendWithZeros(_ file: FileDescriptor, to end: UInt64) throws(SystemError) {
-  let start = UInt64(try status(of: file).st_size)
-  let zeros = [UInt8](repeating: 0, count: 1 << 16)
-  var position = start
-  while position < end {
-    let count = Int(min(UInt64(zeros.count), end - position))
-    let written = pwrite(file.rawValue, zeros, count, try fileOffset(position, "pwrite"))
-    guard written > 0 else {
-      let error = SystemError(errno: written < 0 ? errno : EIO, call: "pwrite")
-      _ = ftruncate(file.rawValue, try fileOffset(start, "ftruncate"))
-      throw error
+extension SystemPlatform {
+  /// What reserving is on file systems that cannot allocate. Bytes before the end of the file are
+  /// left alone, since zeros would overwrite content there. After a failure the file has its old
+  /// size again, if the system lets it.
+  package func extendWithZeros(_ file: FileDescriptor, to end: UInt64) throws(SystemError) {
+    let start = try size(of: file)
+    let zeros = [UInt8](repeating: 0, count: 1 << 16)
+    var position = start
+    while position < end {
+      let count = Int(min(UInt64(zeros.count), end - position))
+      let written = pwrite(file.rawValue, zeros, count, try fileOffset(position, "pwrite"))
+      guard written > 0 else {
+        let error = SystemError(errno: written < 0 ? errno : EIO, call: "pwrite")
+        _ = ftruncate(file.rawValue, try fileOffset(start, "ftruncate"))
+        throw error
+      }
+      position += UInt64(written)
     }
-    position += UInt64(written)
   }
 }
 
