@@ -1,0 +1,106 @@
+"""Everything that the specification says of a store and that opening it does not check."""
+
+from . import index, liveness, manifest as manifests
+from .errors import DERIVED_DATA, DecodeError
+
+
+def check(store):
+    """The store's findings: those of its opening, and all that a full check adds."""
+    findings = list(store.findings)
+    for verify in (_check_order_of_versions, _check_watermarks, _check_greatest_hlc):
+        findings += verify(store)
+    ranked = {
+        segment.file_id: index.entries_of(
+            store.entries(segment.frames), store.manifest.deletion_values
+        )
+        for segment in store.sealed
+    }
+    findings += _check_indexes(store, ranked)
+    findings += _check_liveness(store, ranked)
+    return findings
+
+
+def _check_order_of_versions(store):
+    """The log holds winners only: a version is greater than all earlier ones of its key, and a
+    key occurs once in a frame. This is what makes "later in the log" mean "newer" (section 9)."""
+    newest = {}
+    for entry in store.entries():
+        earlier = newest.get(entry.key)
+        if earlier is not None:
+            if earlier.frame is entry.frame:
+                message = "a key occurs twice in a frame"
+                yield DecodeError(message, entry.frame.file, entry.block_offset)
+            elif not entry.record.timestamp.order > earlier.record.timestamp.order:
+                message = "a version is not greater than the one before of its key"
+                yield DecodeError(message, entry.frame.file, entry.block_offset)
+        newest[entry.key] = entry
+
+
+def _check_watermarks(store):
+    """A durableSequence is that of an earlier frame, or 0 (section 5)."""
+    sequences = {0}
+    for frame in store.frames:
+        if frame.durable_sequence not in sequences:
+            message = f"durableSequence {frame.durable_sequence:#x} is of no frame"
+            yield DecodeError(message, frame.file, frame.offset + 24)
+        sequences.add(frame.sequence)
+
+
+def _check_greatest_hlc(store):
+    """The manifest has the text of the greatest timestamp up to the durable end (section 3)."""
+    manifest = store.manifest
+    greatest, texts = None, set()
+    for entry in store.entries():
+        if entry.frame.sequence > manifest.end_sequence:
+            break
+        order = entry.record.timestamp.order
+        if greatest is None or order > greatest:
+            greatest, texts = order, set()
+        if order == greatest:
+            texts.add(entry.record.hlc)
+    if manifest.greatest_hlc not in (texts or {b""}):
+        offset = manifests.HEADER.size + 8 * manifest.deletion_value_count
+        message = "the greatest HLC is not that of the log up to its durable end"
+        yield DecodeError(message, manifests.NAME, offset)
+
+
+def _check_indexes(store, ranked):
+    for listed, segment in zip(store.manifest.segments, store.sealed):
+        file = index.file_name(segment.file_id)
+        try:
+            data = store.directory.read(file)
+            if data is None:
+                raise DecodeError("the index is absent", file, 0, DERIVED_DATA)
+            index.verify(data, store.manifest, listed, segment, ranked[segment.file_id])
+        except DecodeError as error:
+            yield error
+
+
+def _check_liveness(store, ranked):
+    manifest = store.manifest
+    sequences = {}
+    for entry in store.entries():
+        sequences.setdefault(entry.key, []).append(entry.frame.sequence)
+    dead = {
+        segment.file_id: liveness.dead_ranks(
+            ranked[segment.file_id], sequences, segment, manifest.liveness_sequence
+        )
+        for segment in store.sealed
+    }
+    for number, listed in enumerate(manifest.segments):
+        count = len(dead[listed.file_id])
+        if listed.dead_count != count:
+            offset = manifest.segments_offset + manifests.SEGMENT.size * number
+            offset += manifests.SEGMENT.offset_of("dead_count")
+            message = f"deadCount {listed.dead_count}, but the frames supersede {count}"
+            yield DecodeError(message, manifests.NAME, offset, DERIVED_DATA)
+    if manifest.liveness_generation == 0:
+        return
+    file = liveness.file_name(manifest.liveness_generation)
+    try:
+        data = store.directory.read(file)
+        if data is None:
+            raise DecodeError("the liveness file is absent", file, 0, DERIVED_DATA)
+        liveness.verify(data, manifest, dead)
+    except DecodeError as error:
+        yield error

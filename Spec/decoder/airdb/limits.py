@@ -1,0 +1,15 @@
+"""The limits of section 10, and others that the text states."""
+
+ID = 65_536
+COLLECTION = 4_096
+HLC_TEXT = 1_024
+AUTHOR_KEY = 65_536
+SIGNATURE = 65_536
+PAYLOAD = 256 << 20
+BATCH = 1 << 30
+LABEL = 1_024
+DELETION_VALUES = 64
+MANIFEST = 64 << 20
+BLOCK_RECORDS = 256
+
+FORMAT_VERSION = 1
