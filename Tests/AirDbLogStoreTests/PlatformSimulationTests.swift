@@ -143,6 +143,25 @@ struct PlatformSimulationTests {
     #expect(try outcomes("/current") == ["new"])
   }
 
+  @Test("Whichever renames survive, a file has one name, and a taken name one file")
+  func renameChain() throws {
+    try makeDurableFile("/a", "first")
+    try files.rename("/a", to: "/b")
+    try files.rename("/b", to: "/c")
+    try files.makeFile("/a", "second")
+    try synchronize("/a")
+    var outcomes: Set<[String]> = []
+    for rule in files.survivorRules() {
+      let image = files.image(rule)
+      outcomes.insert(try image.names(in: "/").map { try "\($0) \(image.text(at: "/\($0)")!)" })
+    }
+    #expect(
+      outcomes == [
+        ["a first"], ["b first"], ["c first"],
+        ["a second"], ["a second", "b first"], ["a second", "c first"],
+      ])
+  }
+
   @Test("A rename may be durable before the content of the renamed file")
   func renameBeforeContent() throws {
     try makeDurableFile("/current", "old")
