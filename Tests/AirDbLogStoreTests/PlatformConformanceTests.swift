@@ -63,7 +63,9 @@ struct PlatformConformanceTests {
       #expect(try platform.text(of: file, at: 7) == "789")
       #expect(try platform.text(of: file, at: 2, limit: 3) == "234")
       #expect(try platform.text(of: file, at: 10) == "")
-      #expect(try platform.text(of: file, at: 1 << 40) == "")
+      for offset in [1 << 40, UInt64(Int64.max) - 1, UInt64(Int64.max), .max] {
+        #expect(try platform.text(of: file, at: offset) == "")
+      }
       try platform.close(file)
     }
   }
