@@ -116,7 +116,7 @@ extension DecodedBlock {
   /// The record in a slot, built anew; what repeats within the block is shared.
   package func record(_ slot: Int) throws(FormatError) -> ChangeRecord {
     let row = rows[slot]
-    guard let type = MutationType(rawValue: Int(truncatingIfNeeded: row.type)) else {
+    guard let type = Int(exactly: row.type).flatMap(MutationType.init(rawValue:)) else {
       throw FormatError("a mutation type that cannot be made")
     }
     let payload = bytes(payloadStart + row.payload, row.payloadCount)

@@ -39,6 +39,9 @@ package final class RowLog: @unchecked Sendable {
     var older: UInt32 = 0
     package var slot: UInt8
     package var isDeletion: Bool
+
+    /// Whether it superseded a row of this log.
+    package var hasOlder: Bool { older > 0 }
   }
 
   /// An entry of a sealed segment, superseded by a row.
@@ -160,10 +163,10 @@ extension RowLog {
     return Found(number: base + UInt64(index), row: row, node: nodes.items[Int(row.node)])
   }
 
-  /// Up to `limit` live rows below `bound` whose key is greater than `cursor` — or, with
-  /// `afterRow`, equal to it with a greater row number — in HLC order.
+  /// Up to `limit` live rows below `bound` in HLC order, whose key is greater than `cursor`. Of the
+  /// rows with an equal key those with a number of at least `fromRow`.
   package func page(
-    after cursor: HlcKey?, afterRow: UInt64? = nil, below bound: UInt64, limit: Int
+    after cursor: HlcKey?, fromRow: UInt64 = .max, below bound: UInt64, limit: Int
   ) -> [Found] {
     lock.withLock {
       var result: [Found] = []
@@ -177,8 +180,7 @@ extension RowLog {
               withBytes(of: cursor.node) { b in a.compare(b) }
             }
           }
-          if order == 0, let afterRow { return base + UInt64(index) <= afterRow }
-          return order <= 0
+          return order == 0 ? base + UInt64(index) < fromRow : order < 0
         },
         { index in
           if isLive(index, below: bound) { result.append(found(index)) }

@@ -275,8 +275,11 @@ extension SealedIndex {
   /// A lower bound of the keys in this index, without I/O.
   package var leastNumbers: (UInt64, UInt64) { (hlcFences[0], hlcFences[1]) }
 
-  /// The first rank whose key is greater than `cursor`; the entry count if there is none.
-  package func rank(after cursor: HlcKey) throws(IndexError) -> UInt64 {
+  /// The first rank whose key is greater than `cursor`, or equal to it if `orEqual`; the entry
+  /// count if there is none.
+  package func rank(
+    after cursor: HlcKey, orEqual: Bool = false
+  ) throws(IndexError) -> UInt64 {
     // The last page whose first entry's numbers are not behind the cursor's.
     var low = 0
     var high = hlcFences.count / 2 - 1
@@ -306,7 +309,7 @@ extension SealedIndex {
         let node = try node(entry.node)
         order = withBytes(of: node) { a in withBytes(of: cursor.node) { b in a.compare(b) } }
       }
-      if order <= 0 { first = middle + 1 } else { end = middle }
+      if order < 0 || order == 0 && !orEqual { first = middle + 1 } else { end = middle }
     }
     return first
   }

@@ -1,0 +1,32 @@
+// The contract of AirDB, on the engine itself. All three leave the caller's actor before they do I/O.
+extension ChangeStore: AirDbAdapter {
+  /// The newest version of each record whose timestamp is strictly greater than the cursor,
+  /// ascending, deletions included.
+  ///
+  /// At most `limit` records, and the rest of a run of equal timestamps that the limit would split:
+  /// the next call's strict cursor would skip it. Ties come in order of arrival.
+  ///
+  /// A record that arrives later with a timestamp below a cursor is not seen by whoever holds that
+  /// cursor: that lies in the nature of a feed by timestamp.
+  ///
+  /// - Throws: ``LogStoreError`` with `invalidTimestamp` or `mixedTimestamps` for a cursor that is not
+  ///   one of this store's.
+  @concurrent
+  public func getChangesSince(
+    sinceHlcTimestamp: String?, limit: Int
+  ) async throws -> [ChangeRecord] {
+    try engine.adapterPage(after: sinceHlcTimestamp, limit: limit)
+  }
+
+  /// Applies a batch. See ``apply(_:author:)``.
+  @concurrent
+  public func applyChanges(_ changes: [ChangeRecord]) async throws {
+    try await apply(changes)
+  }
+
+  /// See ``latestTimestamp``.
+  @concurrent
+  public func getLatestHlc() async throws -> String? {
+    try latestTimestamp
+  }
+}

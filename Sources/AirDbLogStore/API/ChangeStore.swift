@@ -1,0 +1,315 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
+/// An embedded store of change records: an append-only log with an index in HLC order.
+///
+/// A store is a directory that one process at a time writes; others may read it meanwhile (see
+/// ``Configuration/isReadOnly``). It keeps for each pair of collection and id the version with the
+/// greatest timestamp: last writer wins. `ChangeStore` is itself the adapter that AirDB asks for.
+///
+/// ```swift
+/// let store = try ChangeStore(at: directory)
+/// try await store.apply([
+///   ChangeRecord(
+///     id: "1", collection: "notes", type: .insert, payload: Data("Hello".utf8),
+///     hlcTimestamp: "1700000000000-0000-a")
+/// ])
+/// let note = try store.record(forKey: RecordKey(collection: "notes", id: "1"))
+/// try store.close()
+/// ```
+///
+/// All methods may be called from any thread and any task. Methods that are not `async` do file I/O on
+/// the caller's thread; reads take microseconds to milliseconds, writes wait for the storage device.
+/// Dropping the last reference without ``close()`` is safe: the next open recovers, as after a crash.
+public final class ChangeStore: Sendable {
+  private let directory: StoreDirectory
+  private let options: EngineOptions
+  private let scheduler: any Scheduler
+  private let state: Locked<State>
+  /// Held while the store is reopened, suspended or closed.
+  private let transition = Monitor()
+
+  private enum State {
+    case open(Opening.Opened)
+    case suspended
+    case closed
+  }
+
+  /// Opens the store in a directory, or creates it.
+  ///
+  /// - Parameters:
+  ///   - path: The directory of the store. Its parent must exist.
+  ///   - configuration: See ``Configuration``. What is recorded in the store must match.
+  /// - Throws: ``LogStoreError`` with `storeInUse` if it is open for writing elsewhere; `corrupt` if
+  ///   durable bytes are damaged; `unsupportedFormat`, `configurationMismatch`, `storeNotFound`,
+  ///   `protectedDataUnavailable`. A store that is refused is not changed.
+  /// - Complexity: After a clean close independent of the size of the store; otherwise in
+  ///   proportion to the bytes that were not sealed, at most a few segments.
+  public convenience init(
+    at path: String, configuration: Configuration = Configuration()
+  ) throws(LogStoreError) {
+    try self.init(path: path, configuration, platform: SystemPlatform())
+  }
+
+  /// Opens the store in a directory, or creates it. See ``init(at:configuration:)-(String,_)``.
+  public convenience init(
+    at url: URL, configuration: Configuration = Configuration()
+  ) throws(LogStoreError) {
+    try self.init(at: url.path, configuration: configuration)
+  }
+
+  /// A store in memory, with the same code on a file system that is none. It is gone when the last
+  /// reference to it is.
+  public static func inMemory(
+    configuration: Configuration = Configuration()
+  ) throws(LogStoreError) -> ChangeStore {
+    try ChangeStore(path: "/store", configuration, platform: MemoryPlatform())
+  }
+
+  /// Removes a store: its files, and its directory if nothing else is in it.
+  ///
+  /// - Throws: ``LogStoreError`` with `storeInUse` if it is open for writing; `storeNotFound`.
+  public static func destroy(at path: String) throws(LogStoreError) {
+    let directory = StoreDirectory(path: path, platform: SystemPlatform())
+    guard try directory.contents(of: directory.manifest, limit: UInt64(Limits.manifest)) != nil
+    else { throw LogStoreError(.storeNotFound, "There is no store.", file: path) }
+    try Opening.destroy(directory)
+  }
+
+  package init(
+    path: String, _ configuration: Configuration, platform: any Platform,
+    scheduler: (any Scheduler)? = nil
+  ) throws(LogStoreError) {
+    directory = StoreDirectory(path: path, platform: platform)
+    options = try EngineOptions(configuration)
+    self.scheduler = scheduler ?? QueueScheduler(label: "airdb.log.background")
+    state = Locked(
+      .open(try Opening.open(directory, options, scheduler: self.scheduler)))
+  }
+
+  // MARK: State
+
+  /// The engine, for reading.
+  package var engine: Engine {
+    get throws(LogStoreError) { try opened.engine }
+  }
+
+  private var opened: Opening.Opened {
+    get throws(LogStoreError) {
+      switch state.withLock({ $0 }) {
+      case .open(let opened): return opened
+      case .suspended: throw LogStoreError(.suspended, "The store is suspended.")
+      case .closed: throw LogStoreError(.closed, "The store has been closed.")
+      }
+    }
+  }
+
+  /// The writer, if this store may write here and now.
+  private var writer: Writer {
+    get throws(LogStoreError) {
+      guard let writer = try opened.writer else {
+        throw LogStoreError(.readOnly, "The store is open read-only.")
+      }
+      guard writer.engine.writerLock?.isOwnProcess != false else {
+        throw LogStoreError(.forkedProcess, "The store was opened by the parent of this process.")
+      }
+      return writer
+    }
+  }
+}
+
+// MARK: - Applying
+
+extension ChangeStore {
+  /// Applies a batch: all of it or nothing; last writer wins for each key.
+  ///
+  /// A change whose timestamp is not greater than that of the version that is there is skipped. A key
+  /// that occurs twice behaves as if the changes were applied one after the other. When this
+  /// returns, the batch has reached the store's ``Configuration/durability``, and so has what made any
+  /// of it stale.
+  ///
+  /// - Parameters:
+  ///   - changes: At most 1 GiB over all fields.
+  ///   - author: The label of the commit; the configuration's by default.
+  /// - Throws: ``LogStoreError``. With `outcomeUnknown` the batch may or may not survive, and the
+  ///   store takes no more writes until ``reopen()``; with any other code nothing of it was applied.
+  ///   With `cancelled` nothing was applied: a batch that has been handed on is not recalled.
+  /// - Complexity: O(n log n) in the batch, and a filter probe a sealed segment for each record.
+  @concurrent
+  @discardableResult
+  public func apply(
+    _ changes: [ChangeRecord], author: String? = nil
+  ) async throws -> ApplyResult {
+    if Task.isCancelled {
+      throw LogStoreError(.cancelled, "The task was cancelled before the batch was handed on.")
+    }
+    let writer = try writer
+    let batch = try prepare(changes, author, writer)
+    return try result(await writer.queue.commit(batch), writer)
+  }
+
+  /// Applies a batch as ``apply(_:author:)`` does, on the caller's thread, which waits.
+  ///
+  /// Faster than the asynchronous one by the thread changes that it saves. Not for the main thread,
+  /// nor for the threads of the cooperative pool: it waits for the storage device.
+  @discardableResult
+  public func applyAndWait(
+    _ changes: [ChangeRecord], author: String? = nil
+  ) throws(LogStoreError) -> ApplyResult {
+    let writer = try writer
+    let batch = try prepare(changes, author, writer)
+    return try result(writer.queue.commit(batch), writer)
+  }
+
+  private func prepare(
+    _ changes: [ChangeRecord], _ author: String?, _ writer: Writer
+  ) throws(LogStoreError) -> PreparedBatch {
+    if let refusal = writer.refusal { throw refusal }
+    return try PreparedBatch(
+      changes, label: author.map { Array($0.utf8) } ?? options.authorLabel,
+      format: options.format, secret: writer.engine.manifest.value.hashSecret)
+  }
+
+  private func result(
+    _ outcome: Result<CommitOutcome, LogStoreError>, _ writer: Writer
+  ) throws(LogStoreError) -> ApplyResult {
+    let outcome = try outcome.get()
+    return ApplyResult(
+      accepted: outcome.accepted, superseded: outcome.superseded,
+      conflictingTies: outcome.conflictingTies,
+      position: outcome.end.map { end in
+        Position(
+          storeId: writer.engine.manifest.value.storeId, sequence: end.sequence,
+          checksum: end.checksum)
+      })
+  }
+
+  /// What ``apply(_:author:)`` would refuse about the records of a batch: an error for each, with
+  /// its ``LogStoreError/recordIndex``; empty if nothing. Changes nothing.
+  public func validate(_ changes: [ChangeRecord]) throws(LogStoreError) -> [LogStoreError] {
+    var kind = try engine.snapshot.physicalKind
+    var problems: [LogStoreError] = []
+    for (index, record) in changes.enumerated() {
+      do throws(PreparedBatch.Refusal) {
+        let parts = try withBytes(of: record) { (bytes) throws(PreparedBatch.Refusal) in
+          try PreparedBatch.check(bytes, format: options.format)
+        }
+        if let kind, parts.kind != kind { throw .mixed(record.hlcTimestamp) }
+        kind = parts.kind
+      } catch {
+        problems.append(error.error(at: index))
+      }
+    }
+    return problems
+  }
+}
+
+/// What became of a batch.
+public struct ApplyResult: Sendable, Hashable {
+  /// Changes that are now in the log.
+  public let accepted: Int
+  /// Changes that an equal or newer version of their key made stale, in the store or in the batch.
+  public let superseded: Int
+  /// Those among the superseded whose timestamp equals that of the stored version while their content
+  /// differs: a sign that two writers share a node.
+  public let conflictingTies: Int
+  /// The commit; nil if the whole batch was stale, which writes nothing.
+  public let position: Position?
+}
+
+// MARK: - Ending and beginning again
+
+extension ChangeStore {
+  /// Makes everything that has been applied survive `durability`, whatever the configuration says.
+  public func flush(to durability: Durability) throws(LogStoreError) {
+    let writer = try writer
+    if let refusal = writer.refusal { throw refusal }
+    if durability == .powerLoss { try writer.synchronize() }
+  }
+
+  /// Closes the store: makes everything durable and gives the lock back. A second call does nothing.
+  ///
+  /// Calls that are under way finish; later ones throw `closed`.
+  /// - Throws: ``LogStoreError`` if the end could not be made durable; the store is closed all the
+  ///   same, and the next open recovers.
+  public func close() throws(LogStoreError) {
+    try transition.withLock { () throws(LogStoreError) in
+      try leave(for: .closed)
+    }
+  }
+
+  /// Closes as far as a call on a store in this state can, and goes over to the next.
+  private func leave(for next: State) throws(LogStoreError) {
+    let current = state.withLock { state in
+      defer { if case .closed = state {} else { state = next } }
+      return state
+    }
+    guard case .open(let opened) = current else { return }
+    defer { opened.engine.files.removeAll() }
+    guard let writer = opened.writer, let lock = opened.engine.writerLock else { return }
+    // In a forked child the files are the parent's to close.
+    guard lock.isOwnProcess else { return }
+    defer { lock.release() }
+    try writer.close()
+  }
+
+  /// Finishes the running commit and gives the lock back, until ``resume()``. Reads and writes throw
+  /// `suspended` meanwhile.
+  ///
+  /// An app is killed if the system suspends it while it holds a lock in a shared container: call this
+  /// from a background task before that.
+  public func suspend() throws(LogStoreError) {
+    try transition.withLock { () throws(LogStoreError) in
+      try leave(for: .suspended)
+    }
+  }
+
+  /// Takes the lock again and reads what other processes have written meanwhile.
+  public func resume() throws(LogStoreError) {
+    try transition.withLock { () throws(LogStoreError) in
+      guard case .suspended = state.withLock({ $0 }) else { return }
+      let opened = try Opening.open(directory, options, scheduler: scheduler)
+      state.withLock { $0 = .open(opened) }
+    }
+  }
+
+  /// Recovers the store after `outcomeUnknown`, on the same object, as a new open would.
+  ///
+  /// Without such a failure it is a close and an open. If it throws, the store stays as it was, but takes
+  /// no writes; call it again.
+  public func reopen() throws(LogStoreError) {
+    try transition.withLock { () throws(LogStoreError) in
+      let current = try opened
+      if let writer = current.writer {
+        try? writer.close()
+        current.engine.files.removeAll()
+        current.engine.writerLock?.release()
+      }
+      let fresh = try Opening.open(directory, options, scheduler: scheduler)
+      state.withLock { $0 = .open(fresh) }
+    }
+  }
+
+  /// For a read-only store: shows what the writer has committed since it was opened or last
+  /// refreshed. For others it does nothing.
+  /// - Complexity: In proportion to the bytes of the log that are not sealed.
+  public func refresh() throws(LogStoreError) {
+    try transition.withLock { () throws(LogStoreError) in
+      guard try opened.writer == nil else { return }
+      let fresh = try Opening.openForReading(directory, options, scheduler)
+      state.withLock { $0 = .open(fresh) }
+    }
+  }
+
+  /// What commits of this store really survive: weaker than asked for where the platform or its
+  /// file system cannot do better.
+  public var effectiveDurability: Durability {
+    get throws(LogStoreError) {
+      guard let writer = try opened.writer else { return options.durability }
+      return writer.isReduced ? .processCrash : options.durability
+    }
+  }
+}

@@ -1,0 +1,284 @@
+/// An open store: the files, the caches, and the state that readers see. The writer, reads and
+/// checks are in files of their own.
+///
+/// One engine lives from an open to a close or to the first unknown outcome; reopening makes a new
+/// one. Usable from any thread.
+package final class Engine: Sendable {
+  package let options: EngineOptions
+  package let directory: StoreDirectory
+  package let files: FileTable
+  package let cache: BlockCache
+  package let manifest: ManifestStore
+  package let published: Locked<Published>
+  package let scheduler: any Scheduler
+  /// The writer's lock; nil when open read-only.
+  package let writerLock: WriterLock?
+  /// One thread at a time builds an index again or loads the liveness.
+  private let repairing = Monitor()
+
+  package var platform: any Platform { directory.platform }
+
+  package init(
+    options: EngineOptions, directory: StoreDirectory, manifest: ManifestStore,
+    published: Published, scheduler: any Scheduler, writerLock: WriterLock?
+  ) {
+    self.options = options
+    self.directory = directory
+    self.manifest = manifest
+    self.published = Locked(published)
+    self.scheduler = scheduler
+    self.writerLock = writerLock
+    files = FileTable(directory: directory, capacity: options.maximumOpenFiles)
+    cache = BlockCache(capacity: options.cacheBytes)
+  }
+
+  package func report(_ event: StoreEvent) { options.eventHandler?(event) }
+
+  /// The state that readers see now.
+  package var snapshot: Published { published.withLock { $0 } }
+}
+
+// MARK: - Indexes
+
+extension Engine {
+  /// The index of a sealed segment, loaded on first use.
+  package func index(of segment: SealedSegment) throws(ReadFailure) -> SealedIndex {
+    if let known = segment.loadedIndex.withLock({ $0 }) { return known }
+    return try repairing.withLock { () throws(ReadFailure) in
+      if let known = segment.loadedIndex.withLock({ $0 }) { return known }
+      let index: SealedIndex
+      do throws(IndexError) {
+        index = try load(segment, .file(path: directory.index(segment.info.fileId), files))
+      } catch {
+        throw ReadFailure(error, segment)
+      }
+      segment.loadedIndex.withLock { $0 = index }
+      return index
+    }
+  }
+
+  private func load(
+    _ segment: SealedSegment, _ origin: PageSource.Origin
+  ) throws(IndexError) -> SealedIndex {
+    let info = segment.info
+    let storeId = manifest.value.storeId
+    let source = PageSource(fileId: info.fileId, origin, cache: cache)
+    return try SealedIndex(source) { header in
+      header.storeId == storeId && header.segmentLength == info.length
+        && header.lastChecksum == info.lastChecksum && header.entryCount == info.entryCount
+        && header.recordCount == info.recordCount
+    }
+  }
+
+  /// Builds the index of a segment again from its frames: on disk, or in memory if this store is
+  /// open read-only.
+  package func rebuildIndex(
+    of segment: SealedSegment, because reason: FormatError
+  ) throws(LogStoreError) {
+    let path = directory.index(segment.info.fileId)
+    try repairing.withLock { () throws(LogStoreError) in
+      let log = try replay(segment)
+      let info = segment.info
+      let result = IndexBuilder.build(
+        log.snapshot(),
+        IndexBuilder.Segment(
+          storeId: manifest.value.storeId, fileId: info.fileId, length: info.length,
+          firstSequence: info.firstSequence, lastSequence: info.lastSequence,
+          lastChecksum: info.lastChecksum))
+      guard result.header.entryCount == info.entryCount else {
+        throw .corrupt(
+          "the segment holds \(result.header.entryCount) keys, its manifest entry says \(info.entryCount)",
+          file: directory.segment(info.fileId))
+      }
+      var origin = PageSource.Origin.file(path: path, files)
+      if options.isReadOnly {
+        origin = .memory(Array(result.bytes.bytes))
+      } else {
+        do throws(SystemError) {
+          try directory.writeSynced(result.bytes.bytes, to: directory.newIndex(info.fileId))
+          try directory.rename(directory.newIndex(info.fileId), to: path)
+          try directory.synchronizeDirectory()
+        } catch {
+          // The index only speeds things up: without a place for it on disk, memory must do.
+          origin = .memory(Array(result.bytes.bytes))
+          report(.failed(LogStoreError(error, "write an index", file: path)))
+        }
+        files.remove(path)
+      }
+      do throws(IndexError) {
+        let index = try load(segment, origin)
+        segment.loadedIndex.withLock { $0 = index }
+      } catch {
+        switch error {
+        case .system(let error): throw LogStoreError(error, "read an index", file: path)
+        case .damaged(let error): throw .corrupt(error, file: path)
+        }
+      }
+    }
+    report(.repaired(file: path, reason: reason.reason))
+  }
+
+  /// The frames of a sealed segment as rows.
+  package func replay(_ segment: SealedSegment) throws(LogStoreError) -> RowLog {
+    let info = segment.info
+    let log = RowLog(fileId: info.fileId, base: 0)
+    let manifest = manifest.value
+    try forEachFrame(of: segment) { (frame) throws(LogStoreError) in
+      do throws(FormatError) {
+        try FrameReader(frame).forEachBlock { (block, offset) throws(FormatError) in
+          for slot in block.rows.indices {
+            try block.withHlcKey(slot, format: options.format) {
+              (_, physical, counter, node) throws(FormatError) in
+              let row = block.rows[slot]
+              withUTF8(block.collection(slot)) { collection in
+                let hash = block.withId(slot) {
+                  manifest.hashSecret.hash(collection: collection, id: $0)
+                }
+                log.append(
+                  RowLog.NewRow(
+                    hash: hash, physical: physical, counter: counter, node: node,
+                    collection: collection, block: offset, slot: UInt8(slot),
+                    contentChecksum: row.contentChecksum,
+                    isDeletion: manifest.deletionValues.contains(row.type)))
+              }
+            }
+          }
+        }
+      } catch {
+        throw .corrupt(error, file: directory.segment(info.fileId), base: frame.offset)
+      }
+    }
+    return log
+  }
+
+  /// Calls `body` with each frame of a sealed segment. Throws `corrupt` if they are not exactly
+  /// what the manifest says.
+  package func forEachFrame(
+    of segment: SealedSegment, _ body: (SegmentScan.Frame) throws(LogStoreError) -> Void
+  ) throws(LogStoreError) {
+    let info = segment.info
+    let path = directory.segment(info.fileId)
+    var scan: SegmentScan
+    do throws(SystemError) {
+      scan = SegmentScan(
+        try files.file(path), fileId: info.fileId, size: info.length,
+        after: segment.predecessor, maximumEpoch: manifest.value.epoch)
+    } catch {
+      throw LogStoreError(error, "open a segment", file: path)
+    }
+    while true {
+      let frame: SegmentScan.Frame?
+      do throws(SystemError) {
+        frame = try scan.next()
+      } catch {
+        throw LogStoreError(error, "read a segment", file: path)
+      }
+      guard let frame else { break }
+      try body(frame)
+    }
+    guard scan.offset == info.length, scan.end.sequence == info.lastSequence,
+      scan.end.checksum == info.lastChecksum
+    else { throw .corrupt("a frame is damaged", file: path, offset: scan.offset) }
+  }
+
+  /// Runs a read, building damaged indexes again until it succeeds.
+  package func reading<Result>(
+    _ body: () throws(ReadFailure) -> Result
+  ) throws(LogStoreError) -> Result {
+    // Each round mends one index; more rounds than segments means that mending does not help.
+    var rounds = snapshot.sealed.count + 1
+    while true {
+      do throws(ReadFailure) {
+        return try body()
+      } catch {
+        switch error {
+        case .failed(let error): throw error
+        case .damagedIndex(let segment, let reason):
+          rounds -= 1
+          guard rounds >= 0 else {
+            throw .corrupt(reason, file: directory.index(segment.info.fileId))
+          }
+          try rebuildIndex(of: segment, because: reason)
+        }
+      }
+    }
+  }
+}
+
+// MARK: - Liveness
+
+extension Engine {
+  /// Loads which entries of the sealed segments are superseded, on first use.
+  package func loadLiveness() throws(LogStoreError) {
+    if published.withLock({ $0.hasLiveness }) { return }
+    try repairing.withLock { () throws(LogStoreError) in
+      if published.withLock({ $0.hasLiveness }) { return }
+      var loaded = try readLiveness()
+      if loaded == nil { loaded = try rebuildLiveness() }
+      let dead = loaded ?? []
+      published.withLock { state in
+        // Sealed segments are only added while this is loaded, never before.
+        for (index, bits) in dead.enumerated() {
+          state.sealed[index] = Published.Sealed(segment: state.sealed[index].segment, dead: bits)
+        }
+        state.hasLiveness = true
+      }
+    }
+  }
+
+  private func readLiveness() throws(LogStoreError) -> [DeadBits]? {
+    let manifest = manifest.value
+    guard manifest.livenessGeneration > 0 else {
+      return manifest.segments.map { DeadBits(entryCount: $0.entryCount) }
+    }
+    let path = directory.liveness(manifest.livenessGeneration)
+    guard let bytes = try directory.contents(of: path, limit: manifest.livenessLength) else {
+      report(.repaired(file: path, reason: "it is absent"))
+      return nil
+    }
+    do throws(FormatError) {
+      return try withBytes(of: bytes) { (bytes) throws(FormatError) in
+        try LivenessFile.decode(bytes, manifest)
+      }
+    } catch {
+      report(.repaired(file: path, reason: error.reason))
+      return nil
+    }
+  }
+
+  /// Which entries are superseded by a key of a later segment or of the tail, as of the manifest's
+  /// liveness sequence: a join over all keys, for the case of damage only.
+  package func rebuildLiveness() throws(LogStoreError) -> [DeadBits] {
+    let state = snapshot
+    // Rows of the tail up to the liveness sequence count as well; those behind it are replayed by
+    // the open and marked there.
+    return try reading { () throws(ReadFailure) in
+      var indexes: [SealedIndex] = []
+      for sealed in state.sealed { indexes.append(try index(of: sealed.segment)) }
+      var result: [DeadBits] = []
+      for (position, index) in indexes.enumerated() {
+        var bits = DeadBits(entryCount: index.header.entryCount)
+        for collection in index.collections {
+          for key in collection.firstKey..<(collection.firstKey + collection.keyCount) {
+            do throws(IndexError) {
+              let entry = try index.key(at: key)
+              let isDead = try withBytes(of: collection.name) { (name) throws(IndexError) in
+                for later in indexes[(position + 1)...] {
+                  if try later.find(entry.hash, in: name) != nil { return true }
+                }
+                return state.tail.contains {
+                  $0.newest(entry.hash, below: state.visibleRows) != nil
+                }
+              }
+              if isDead { bits.insert(entry.rank) }
+            } catch {
+              throw ReadFailure(error, state.sealed[position].segment)
+            }
+          }
+        }
+        result.append(bits)
+      }
+      return result
+    }
+  }
+}

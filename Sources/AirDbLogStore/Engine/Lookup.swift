@@ -1,0 +1,133 @@
+/// Finds the newest version of a key for the writer, which also sees what is not published yet.
+///
+/// Used by the leader of the commit queue only.
+package struct Lookup {
+  /// The sealed segments, newest last, with their indexes once loaded.
+  private var segments: [SealedSegment] = []
+  private var indexes: ContiguousArray<SealedIndex> = []
+  private var isPrepared = false
+
+  package init() {}
+
+  /// Loads what every lookup needs: the filters of all segments, and the liveness, which this
+  /// writer is about to change.
+  package mutating func prepare(_ engine: Engine) throws(LogStoreError) {
+    if isPrepared { return }
+    segments = engine.snapshot.sealed.map(\.segment)
+    if !segments.isEmpty { try engine.loadLiveness() }
+    try loadIndexes(engine)
+    isPrepared = true
+  }
+
+  private mutating func loadIndexes(_ engine: Engine) throws(LogStoreError) {
+    let segments = segments
+    indexes = try engine.reading { () throws(ReadFailure) in
+      var result = ContiguousArray<SealedIndex>()
+      for segment in segments { result.append(try engine.index(of: segment)) }
+      return result
+    }
+  }
+
+  /// A segment was sealed.
+  package mutating func add(_ segment: SealedSegment) {
+    // Loaded with the others before the next lookup.
+    isPrepared = false
+    segments.append(segment)
+  }
+
+  /// The newest version of a key.
+  package enum Existing {
+    case row(RowLog, RowLog.Found)
+    case entry(SealedSegment, SealedIndex.KeyEntry)
+  }
+
+  package mutating func find(
+    _ batch: PreparedBatch, _ record: Int, in engine: Engine, active: RowLog?, sealing: RowLog?
+  ) throws(LogStoreError) -> Existing? {
+    let hash = batch.items[record].hash
+    if let active, let row = active.newest(hash, below: .max) { return .row(active, row) }
+    if let sealing, let row = sealing.newest(hash, below: .max) { return .row(sealing, row) }
+    while true {
+      do throws(ReadFailure) {
+        for place in indexes.indices.reversed() where indexes[place].mayContain(hash) {
+          let entry: SealedIndex.KeyEntry?
+          do throws(IndexError) {
+            entry = try withUTF8(batch.records[record].collection) {
+              (collection) throws(IndexError) in
+              try indexes[place].find(hash, in: collection)
+            }
+          } catch {
+            throw ReadFailure(error, segments[place])
+          }
+          if let entry { return .entry(segments[place], entry) }
+        }
+        return nil
+      } catch {
+        try mend(error, engine)
+      }
+    }
+  }
+
+  private mutating func mend(_ failure: ReadFailure, _ engine: Engine) throws(LogStoreError) {
+    switch failure {
+    case .failed(let error): throw error
+    case .damagedIndex(let segment, let reason):
+      try engine.rebuildIndex(of: segment, because: reason)
+      try loadIndexes(engine)
+    }
+  }
+
+  /// How a new version relates to the one that is there.
+  package enum Comparison {
+    case newer
+    case older
+    /// Equal timestamps and equal content: a redelivery.
+    case same
+    /// Equal timestamps, but another content.
+    case conflicting
+
+    init(_ order: Int, _ checksum: UInt32, _ otherChecksum: UInt32) {
+      self =
+        order > 0
+        ? .newer : order < 0 ? .older : checksum == otherChecksum ? .same : .conflicting
+    }
+  }
+
+  package mutating func compare(
+    _ batch: PreparedBatch, _ record: Int, with existing: Existing, in engine: Engine
+  ) throws(LogStoreError) -> Comparison {
+    let item = batch.items[record]
+    switch existing {
+    case .row(_, let row):
+      var order = compareNumbers(
+        item.parts.physical, item.parts.counter, row.row.physical, row.row.counter)
+      if order == 0 { order = compareNodes(batch, record, row.node) }
+      return Comparison(order, item.contentChecksum, row.row.contentChecksum)
+    case .entry(let segment, let entry):
+      var order = compareNumbers(
+        item.parts.physical, item.parts.counter, entry.physical, entry.counter)
+      if order == 0 {
+        let node = try engine.reading { () throws(ReadFailure) in
+          let index = try engine.index(of: segment)
+          do throws(IndexError) {
+            return try index.node(entry.node)
+          } catch {
+            throw ReadFailure(error, segment)
+          }
+        }
+        order = compareNodes(batch, record, node)
+      }
+      return Comparison(order, item.contentChecksum, entry.contentChecksum)
+    }
+  }
+
+  private func compareNodes(_ batch: PreparedBatch, _ record: Int, _ node: [UInt8]) -> Int {
+    withUTF8(batch.records[record].hlcTimestamp) { hlc in
+      withBytes(of: node) {
+        UnsafeRawBufferPointer(
+          rebasing: hlc[batch.items[record].parts.nodeStart...]
+        ).compare($0)
+      }
+    }
+  }
+}

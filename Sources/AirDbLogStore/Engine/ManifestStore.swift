@@ -1,0 +1,55 @@
+/// The current manifest and the one way to replace it.
+package final class ManifestStore: Sendable {
+  private let directory: StoreDirectory
+  private let current: Locked<Manifest>
+  /// Held while a manifest is written; readers of ``value`` do not wait for it.
+  private let writing = Monitor()
+
+  package init(_ manifest: Manifest, in directory: StoreDirectory) {
+    current = Locked(manifest)
+    self.directory = directory
+  }
+
+  package var value: Manifest { current.withLock { $0 } }
+
+  /// Why a manifest was not replaced.
+  package enum Failure: Error {
+    /// Nothing has changed on disk.
+    case notWritten(SystemError)
+    /// A sync or the rename failed: which manifest will be found is unknown.
+    case unknown(SystemError)
+  }
+
+  /// Writes the next generation: `change` gets a copy of the current manifest with its generation
+  /// already raised.
+  package func update<Refusal: Error>(
+    _ change: (inout Manifest) throws(Refusal) -> Void,
+    orElse convert: (Failure) -> Refusal
+  ) throws(Refusal) {
+    try writing.withLock { () throws(Refusal) in
+      var next = value
+      next.generation += 1
+      try change(&next)
+      let failure = write(next)
+      if let failure { throw convert(failure) }
+      current.withLock { $0 = next }
+    }
+  }
+
+  private func write(_ manifest: Manifest) -> Failure? {
+    do throws(SystemError) {
+      try withBytes(of: manifest.encode()) { (bytes) throws(SystemError) in
+        try directory.writeSynced(bytes, to: directory.newManifest)
+      }
+    } catch {
+      return .notWritten(error)
+    }
+    do throws(SystemError) {
+      try directory.rename(directory.newManifest, to: directory.manifest)
+      try directory.synchronizeDirectory()
+    } catch {
+      return .unknown(error)
+    }
+    return nil
+  }
+}

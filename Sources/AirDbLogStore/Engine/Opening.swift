@@ -1,0 +1,356 @@
+/// Opens, creates and destroys stores (Recovery 2).
+package enum Opening {
+  package struct Opened: Sendable {
+    package let engine: Engine
+    /// Nil when open read-only.
+    package let writer: Writer?
+  }
+
+  /// Opens the store in a directory, creating it if the options say so.
+  ///
+  /// A refusal changes nothing, except that it may leave an empty `LOCK` in an existing store.
+  package static func open(
+    _ directory: StoreDirectory, _ options: EngineOptions, scheduler: any Scheduler,
+    lock: WriterLock? = nil
+  ) throws(LogStoreError) -> Opened {
+    if options.isReadOnly { return try openForReading(directory, options, scheduler) }
+    // Looked at before the lock is taken, so that a store that this version must not touch is not
+    // touched; and again under the lock.
+    let found = try directory.readManifest()
+    if let found {
+      try check(found, options, directory)
+    } else {
+      try prepareCreation(directory, options)
+    }
+    let lock = if let lock { lock } else { try WriterLock(directory) }
+    do throws(LogStoreError) {
+      let manifest: Manifest
+      if let current = try directory.readManifest() {
+        try check(current, options, directory)
+        manifest = current
+      } else {
+        manifest = try create(directory, options)
+      }
+      return try openForWriting(directory, options, scheduler, lock, manifest)
+    } catch {
+      lock.release()
+      throw error
+    }
+  }
+
+  /// Whether the store is one that these options may open.
+  private static func check(
+    _ manifest: Manifest, _ options: EngineOptions, _ directory: StoreDirectory
+  ) throws(LogStoreError) {
+    guard manifest.hlcFormat == options.format.rawValue else {
+      throw LogStoreError(
+        .configurationMismatch, "The store was created with another timestamp format.",
+        file: directory.manifest)
+    }
+    guard manifest.deletionValues == options.deletionValues else {
+      throw LogStoreError(
+        .configurationMismatch,
+        "The store was created with the deletion values \(manifest.deletionValues), not \(options.deletionValues).",
+        file: directory.manifest)
+    }
+    guard options.isReadOnly || manifest.optionalFeatures == 0 else {
+      throw LogStoreError(
+        .unsupportedFormat,
+        "The store has optional features that this version cannot keep up; it can be opened read-only.",
+        file: directory.manifest)
+    }
+  }
+
+  // MARK: Creating
+
+  /// Makes the directory for a new store, or checks that there is room for one in it.
+  private static func prepareCreation(
+    _ directory: StoreDirectory, _ options: EngineOptions
+  ) throws(LogStoreError) {
+    let names: [StoreDirectory.Name]
+    do throws(SystemError) {
+      names = try directory.list()
+    } catch {
+      guard error.isNotFound else {
+        throw LogStoreError(error, "look into the store's directory", file: directory.path)
+      }
+      guard options.createsIfMissing else { throw notFound(directory) }
+      do throws(SystemError) {
+        try uninterrupted { () throws(SystemError) in
+          try directory.platform.createDirectory(directory.path)
+        }
+        try uninterrupted { () throws(SystemError) in
+          try directory.platform.synchronizeDirectory(directory.parent)
+        }
+      } catch {
+        if error.isAlreadyThere { return }
+        throw LogStoreError(error, "create the store's directory", file: directory.path)
+      }
+      return
+    }
+    let isData = names.contains { name in
+      switch name {
+      case .segment, .index, .liveness: true
+      default: false
+      }
+    }
+    if isData {
+      throw .corrupt("the manifest is missing beside the files of a store", file: directory.manifest)
+    }
+    guard options.createsIfMissing else { throw notFound(directory) }
+  }
+
+  private static func notFound(_ directory: StoreDirectory) -> LogStoreError {
+    LogStoreError(.storeNotFound, "There is no store.", file: directory.path)
+  }
+
+  private static func create(
+    _ directory: StoreDirectory, _ options: EngineOptions
+  ) throws(LogStoreError) -> Manifest {
+    do throws(SystemError) {
+      var random: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+      var failure: SystemError?
+      withUnsafeMutableBytes(of: &random) { buffer in
+        do throws(SystemError) {
+          try directory.platform.fillRandom(buffer)
+        } catch {
+          failure = error
+        }
+      }
+      if let failure { throw failure }
+      var manifest = Manifest(
+        storeId: StoreId(first: random.0, second: random.1),
+        hashSecret: KeyHashSecret(first: random.2, second: random.3),
+        hlcFormat: options.format.rawValue, deletionValues: options.deletionValues)
+      manifest.createdDate = directory.platform.wallClockMilliseconds()
+      manifest.lastCommitDate = manifest.createdDate
+      try directory.replaceManifest(manifest)
+      return manifest
+    } catch {
+      throw LogStoreError(error, "create the store", file: directory.manifest)
+    }
+  }
+
+  // MARK: Writing
+
+  private static func openForWriting(
+    _ directory: StoreDirectory, _ options: EngineOptions, _ scheduler: any Scheduler,
+    _ lock: WriterLock, _ manifest: Manifest
+  ) throws(LogStoreError) -> Opened {
+    let recovered = try Recovery.run(directory, manifest, options)
+    let active = try repair(directory, manifest, recovered)
+    let engine = Engine(
+      options: options, directory: directory, manifest: ManifestStore(manifest, in: directory),
+      published: published(recovered), scheduler: scheduler, writerLock: lock)
+    try markSuperseded(engine, recovered)
+    let writer = Writer(engine, recovered)
+    try writer.adopt(recovered, files: active)
+    if recovered.isUnclosed {
+      engine.report(
+        .recovered(
+          discardedBytes: recovered.discardedBytes, lastSequence: recovered.end.sequence,
+          replayedRecords: recovered.replayedRecords))
+    }
+    return Opened(engine: engine, writer: writer)
+  }
+
+  /// Steps 10 to 12: removes what belongs to no commit, and makes what is left durable. Answers the
+  /// files of the tail.
+  private static func repair(
+    _ directory: StoreDirectory, _ manifest: Manifest, _ recovered: Recovered
+  ) throws(LogStoreError) -> [OpenFile] {
+    do throws(SystemError) {
+      try removeOrphans(directory, manifest, recovered)
+      var files: [OpenFile] = []
+      for tail in recovered.tail {
+        let file = try directory.open(directory.segment(tail.fileId), .readWrite)
+        if tail.isDirty { try file.truncate(to: tail.length) }
+        if recovered.isUnclosed { try file.synchronize() }
+        files.append(file)
+      }
+      if recovered.isUnclosed { try directory.synchronizeDirectory() }
+      return files
+    } catch {
+      throw LogStoreError(error, "repair the end of the log", file: directory.path)
+    }
+  }
+
+  private static func removeOrphans(
+    _ directory: StoreDirectory, _ manifest: Manifest, _ recovered: Recovered
+  ) throws(SystemError) {
+    let sealed = Set(manifest.segments.map(\.fileId))
+    let tail = Set(recovered.tail.map(\.fileId))
+    for name in try directory.list() {
+      switch name {
+      case .newManifest:
+        try directory.remove(directory.newManifest)
+      case .newIndex(let id) where id < manifest.fileIdLimit:
+        try directory.remove(directory.newIndex(id))
+      case .index(let id) where id < manifest.fileIdLimit && !sealed.contains(id):
+        try directory.remove(directory.index(id))
+      case .segment(let id)
+      where id < manifest.fileIdLimit && !sealed.contains(id) && !tail.contains(id):
+        try directory.remove(directory.segment(id))
+      case .liveness(let generation)
+      where generation <= manifest.generation + 1 && generation != manifest.livenessGeneration:
+        try directory.remove(directory.liveness(generation))
+      default: break
+      }
+    }
+  }
+
+  package static func published(_ recovered: Recovered) -> Published {
+    var state = Published()
+    state.sealed = ContiguousArray(
+      recovered.sealed.map {
+        Published.Sealed(segment: $0, dead: DeadBits(entryCount: $0.info.entryCount))
+      })
+    state.hasLiveness = recovered.sealed.isEmpty
+    state.tail = recovered.tail.map(\.log)
+    state.visibleRows = recovered.tail.last?.log.end ?? 0
+    state.end = recovered.end
+    state.durableEnd = recovered.end
+    state.commitDate = recovered.commitDate
+    state.greatestHlc = recovered.greatestHlc
+    state.physicalKind = recovered.physicalKind
+    return state
+  }
+
+  /// Step 8: finds what the tail superseded in the segments before it.
+  package static func markSuperseded(
+    _ engine: Engine, _ recovered: Recovered
+  ) throws(LogStoreError) {
+    let end = recovered.tail.last?.log.end ?? 0
+    for (position, tail) in recovered.tail.enumerated() {
+      let rows = tail.log.snapshot()
+      for (index, row) in rows.rows.enumerated() where !row.hasOlder {
+        let number = rows.base + UInt64(index)
+        let earlier = recovered.tail[..<position].reversed()
+        if let (log, older) = earlier.lazy.compactMap({ tail in
+          tail.log.newest(row.hash, below: number).map { (tail.log, $0) }
+        }).first {
+          log.supersede(older.number, by: number)
+        }
+      }
+    }
+    guard recovered.firstUnmarkedRow < end, !recovered.sealed.isEmpty else { return }
+    try engine.loadLiveness()
+    try engine.reading { () throws(ReadFailure) in
+      var marks: [(log: RowLog, mark: RowLog.Mark)] = []
+      for tail in recovered.tail {
+        let rows = tail.log.snapshot()
+        for (index, row) in rows.rows.enumerated() where !row.hasOlder {
+          let number = rows.base + UInt64(index)
+          guard number >= recovered.firstUnmarkedRow else { continue }
+          if let mark = try mark(
+            row, number, collection: rows.collections[Int(row.collection)], recovered, engine)
+          {
+            marks.append((tail.log, mark))
+          }
+        }
+      }
+      for (log, mark) in marks { log.add(mark) }
+      engine.published.withLock { $0.insert(marks.map(\.mark)) }
+    }
+  }
+
+  private static func mark(
+    _ row: RowLog.Row, _ number: UInt64, collection: [UInt8], _ recovered: Recovered,
+    _ engine: Engine
+  ) throws(ReadFailure) -> RowLog.Mark? {
+    for segment in recovered.sealed.reversed() {
+      let index = try engine.index(of: segment)
+      do throws(IndexError) {
+        if let entry = try withBytes(of: collection, { (name) throws(IndexError) in
+          try index.find(row.hash, in: name)
+        }) {
+          return RowLog.Mark(row: number, segment: segment.info.fileId, rank: entry.rank)
+        }
+      } catch {
+        throw ReadFailure(error, segment)
+      }
+    }
+    return nil
+  }
+
+  // MARK: Reading
+
+  /// How often a reader follows a writer that changes the files under it.
+  private static let attempts = 16
+
+  package static func openForReading(
+    _ directory: StoreDirectory, _ options: EngineOptions, _ scheduler: any Scheduler
+  ) throws(LogStoreError) -> Opened {
+    var lastError: LogStoreError?
+    for _ in 0..<attempts {
+      guard let manifest = try directory.readManifest() else {
+        // A manifest is replaced by a rename: it is absent only where there is no store.
+        try prepareCreation(directory, options)
+        throw notFound(directory)
+      }
+      try check(manifest, options, directory)
+      do throws(LogStoreError) {
+        let recovered = try Recovery.run(directory, manifest, options)
+        for tail in recovered.tail where tail.needsSync { try synchronize(tail, directory) }
+        let engine = Engine(
+          options: options, directory: directory, manifest: ManifestStore(manifest, in: directory),
+          published: published(recovered), scheduler: scheduler, writerLock: nil)
+        try markSuperseded(engine, recovered)
+        return Opened(engine: engine, writer: nil)
+      } catch {
+        // Only if the writer has moved on meanwhile was it no fault of the store's.
+        let current = try directory.readManifest()
+        if current?.generation == manifest.generation { throw error }
+        lastError = error
+      }
+    }
+    throw LogStoreError(
+      .staleReader,
+      "The writer changed the files \(attempts) times while the store was being opened; the last time: \(lastError?.message ?? "").",
+      file: directory.path)
+  }
+
+  private static func synchronize(
+    _ tail: Recovered.Tail, _ directory: StoreDirectory
+  ) throws(LogStoreError) {
+    let path = directory.segment(tail.fileId)
+    do throws(SystemError) {
+      try directory.open(path, .read).synchronize()
+    } catch {
+      // Nobody writes to such a file system, so that nothing is pending there.
+      if error.isReadOnlyFileSystem { return }
+      throw LogStoreError(error, "make the end of the log durable", file: path)
+    }
+  }
+
+  // MARK: Destroying
+
+  /// Removes the files of a store and, if nothing foreign is left in it, its directory.
+  package static func destroy(_ directory: StoreDirectory) throws(LogStoreError) {
+    let lock = try WriterLock(directory)
+    defer { lock.release() }
+    do throws(SystemError) {
+      // The manifest first: what a crash leaves is no store, and is never taken for one.
+      for name in try directory.list().sorted(by: { first, _ in first == .manifest }) {
+        switch name {
+        case .manifest: try directory.remove(directory.manifest)
+        case .newManifest: try directory.remove(directory.newManifest)
+        case .segment(let id): try directory.remove(directory.segment(id))
+        case .index(let id): try directory.remove(directory.index(id))
+        case .newIndex(let id): try directory.remove(directory.newIndex(id))
+        case .liveness(let generation): try directory.remove(directory.liveness(generation))
+        case .lock: break
+        }
+        if name == .manifest { try directory.synchronizeDirectory() }
+      }
+      try directory.remove(directory.lock)
+      do throws(SystemError) {
+        try directory.platform.removeDirectory(directory.path)
+      } catch {
+        if !error.isDirectoryNotEmpty { throw error }
+      }
+    } catch {
+      throw LogStoreError(error, "remove the store", file: directory.path)
+    }
+  }
+}

@@ -1,0 +1,220 @@
+internal import HlcText
+
+/// Pages of the feed, as the adapter and the native API give them.
+extension Engine {
+  /// Parses a cursor, which must be of the store's kind of clock.
+  package func cursor(
+    _ text: String, _ state: Published
+  ) throws(LogStoreError) -> HlcKey {
+    let key = withUTF8(text) { bytes -> (HlcKey, HlcPhysicalKind?)? in
+      guard bytes.count <= Limits.hlc,
+        let parts = parseHlc(bytes.assumingMemoryBound(to: UInt8.self), format: options.format)
+      else { return nil }
+      return (
+        HlcKey(
+          physical: parts.physical, counter: parts.counter,
+          node: UnsafeRawBufferPointer(rebasing: bytes[parts.nodeStart...])), parts.kind
+      )
+    }
+    guard let (key, kind) = key else {
+      throw LogStoreError(
+        .invalidTimestamp, "The cursor does not parse as a timestamp: \"\(text)\".")
+    }
+    if let kind, let pinned = state.physicalKind, kind != pinned {
+      throw LogStoreError(
+        .mixedTimestamps, "The cursor is of another kind of clock than the store's: \"\(text)\".")
+    }
+    return key
+  }
+
+  /// The adapter's page: ascending, strictly after the cursor, and never ending inside a run of
+  /// equal timestamps.
+  package func adapterPage(
+    after text: String?, limit: Int
+  ) throws(LogStoreError) -> [ChangeRecord] {
+    guard limit > 0 else { return [] }
+    try loadLiveness()
+    let state = snapshot
+    let start: HlcKey? = if let text { try cursor(text, state) } else { nil }
+    return try reading { () throws(ReadFailure) in
+      var feed = try Feed(self, state, after: start)
+      var builder = RecordBuilder(self)
+      var last: HlcKey?
+      while let item = try feed.next() {
+        if builder.records.count >= limit {
+          // Past the limit only the rest of the run.
+          let key = try feed.key(of: item)
+          if let last, key != last { break }
+          try builder.append(item.place)
+          continue
+        }
+        try builder.append(item.place)
+        if builder.records.count == limit { last = try feed.key(of: item) }
+      }
+      return builder.records
+    }
+  }
+
+  /// Where a native page ended.
+  package struct PageEnd {
+    package var text: String
+    package var sequence: UInt64
+    package var ordinal: UInt64
+  }
+
+  /// A native page: limited by records and bytes, free to end inside a run.
+  package func page(
+    after end: PageEnd?, limit: Int, byteLimit: Int
+  ) throws(LogStoreError) -> (records: [ChangeRecord], end: PageEnd?, isLast: Bool) {
+    guard limit > 0 else { return ([], end, false) }
+    try loadLiveness()
+    let state = snapshot
+    let start: HlcKey? = if let end { try cursor(end.text, state) } else { nil }
+    return try reading { () throws(ReadFailure) in
+      var feed = try Feed(self, state, after: start, orEqual: true)
+      var builder = RecordBuilder(self)
+      var isInFirstRun = start != nil
+      var lastPlace: Place?
+      while let item = try feed.next() {
+        if isInFirstRun, let start, let end {
+          if try feed.key(of: item) == start {
+            let arrival = try builder.arrival(of: item.place)
+            if arrival <= (end.sequence, end.ordinal) { continue }
+          } else {
+            isInFirstRun = false
+          }
+        }
+        if builder.records.count >= limit || builder.bytes >= byteLimit {
+          return (builder.records, try builder.end(at: lastPlace), false)
+        }
+        try builder.append(item.place)
+        lastPlace = item.place
+      }
+      return (builder.records, try builder.end(at: lastPlace) ?? end, true)
+    }
+  }
+
+  /// The live records of a collection whose ids start with `prefix`, those with the `limit` least
+  /// ids behind `after`, ascending by the bytes of the id.
+  package func records(
+    in collection: String, idPrefix: String, after: String?, limit: Int
+  ) throws(LogStoreError) -> [ChangeRecord] {
+    guard limit > 0 else { return [] }
+    try loadLiveness()
+    let state = snapshot
+    let prefix = Array(idPrefix.utf8)
+    let lower = after.map { Array($0.utf8) }
+    return try reading { () throws(ReadFailure) in
+      var builder = RecordBuilder(self)
+      var best: [(id: [UInt8], place: Place)] = []
+      var bound: [UInt8]?
+      try forEachLivePlace(in: collection, state) { (place) throws(ReadFailure) in
+        let id = try builder.id(at: place)
+        guard id.starts(with: prefix) else { return }
+        if let lower, !lower.lexicographicallyPrecedes(id) { return }
+        if let bound, !id.lexicographicallyPrecedes(bound) { return }
+        best.append((id, place))
+        // Let it grow to twice the limit before it is cut back, so that the cost is amortized.
+        if best.count >= 2 * limit, limit < Int.max / 2 {
+          best.sort { $0.id.lexicographicallyPrecedes($1.id) }
+          best.removeLast(best.count - limit)
+          bound = best.last?.id
+        }
+      }
+      best.sort { $0.id.lexicographicallyPrecedes($1.id) }
+      for item in best.prefix(limit) { try builder.append(item.place) }
+      return builder.records
+    }
+  }
+
+  private func forEachLivePlace(
+    in collection: String, _ state: Published, _ body: (Place) throws(ReadFailure) -> Void
+  ) throws(ReadFailure) {
+    for sealed in state.sealed {
+      let index = try index(of: sealed.segment)
+      guard let number = withUTF8(collection, { index.number(of: $0) }) else { continue }
+      let range = index.collections[number]
+      for position in range.firstKey..<(range.firstKey + range.keyCount) {
+        let entry: SealedIndex.HlcEntry
+        do throws(IndexError) {
+          let rank = try index.key(at: position).rank
+          if sealed.dead[rank] { continue }
+          entry = try index.hlcEntry(rank)
+        } catch {
+          throw ReadFailure(error, sealed.segment)
+        }
+        try body(Place(file: sealed.segment.info.fileId, block: entry.block, slot: entry.slot))
+      }
+    }
+    for log in state.tail {
+      let rows = withUTF8(collection) { log.liveRows(in: $0, below: state.visibleRows) }
+      for found in rows {
+        try body(Place(file: log.fileId, block: found.row.block, slot: Int(found.row.slot)))
+      }
+    }
+  }
+}
+
+/// Builds records one after the other; neighbours in a block share one look at the cache.
+private struct RecordBuilder {
+  private let engine: Engine
+  private var block: DecodedBlock?
+  private var blockFile: UInt64 = 0
+  private var blockOffset: UInt64 = 0
+  private(set) var records: [ChangeRecord] = []
+  private(set) var bytes = 0
+
+  init(_ engine: Engine) { self.engine = engine }
+
+  mutating func append(_ place: Engine.Place) throws(ReadFailure) {
+    let block = try block(at: place)
+    do throws(LogStoreError) {
+      let record = try engine.record(place, in: block)
+      bytes += record.payload.count + record.id.utf8.count + record.hlcTimestamp.utf8.count + 64
+      records.append(record)
+    } catch {
+      throw .failed(error)
+    }
+  }
+
+  mutating func id(at place: Engine.Place) throws(ReadFailure) -> [UInt8] {
+    let block = try block(at: place)
+    guard place.slot < block.rows.count else {
+      throw .failed(
+        .corrupt(
+          "an index names a record that is not there",
+          file: engine.directory.segment(place.file), offset: place.block))
+    }
+    return block.withId(place.slot) { Array($0) }
+  }
+
+  /// Sequence and ordinal of a record's arrival.
+  mutating func arrival(of place: Engine.Place) throws(ReadFailure) -> (UInt64, UInt64) {
+    let block = try block(at: place)
+    do throws(LogStoreError) {
+      let frame = try engine.frameHeader(of: block.header, place.file, place.block)
+      return (frame.sequence, UInt64(block.header.firstRecord) + UInt64(place.slot))
+    } catch {
+      throw .failed(error)
+    }
+  }
+
+  mutating func end(at place: Engine.Place?) throws(ReadFailure) -> Engine.PageEnd? {
+    guard let place, let last = records.last else { return nil }
+    let (sequence, ordinal) = try arrival(of: place)
+    return Engine.PageEnd(text: last.hlcTimestamp, sequence: sequence, ordinal: ordinal)
+  }
+
+  private mutating func block(at place: Engine.Place) throws(ReadFailure) -> DecodedBlock {
+    if let block, blockFile == place.file, blockOffset == place.block { return block }
+    do throws(LogStoreError) {
+      let found = try engine.block(place.file, place.block)
+      block = found
+      blockFile = place.file
+      blockOffset = place.block
+      return found
+    } catch {
+      throw .failed(error)
+    }
+  }
+}

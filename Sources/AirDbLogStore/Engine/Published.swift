@@ -1,0 +1,74 @@
+package import HlcText
+
+/// What readers see: swapped or changed by the writer under one short lock, copied by each read.
+///
+/// A copy is a consistent snapshot. It costs a few retains; what the writer changes later is
+/// copied then, in small pieces, and only if a reader still holds it.
+package struct Published: Sendable {
+  /// In log order.
+  package var sealed: ContiguousArray<Sealed> = []
+  /// The segments in memory, in log order: those being sealed, then the one that is written to.
+  package var tail: [RowLog] = []
+  /// Rows with a global number below this are visible.
+  package var visibleRows: UInt64 = 0
+  package var end = LogEnd()
+  /// What of the log is known durable.
+  package var durableEnd = LogEnd()
+  package var commitDate: Int64 = 0
+  package var greatestHlc: Greatest?
+  package var physicalKind: HlcPhysicalKind?
+  /// Whether `sealed[i].dead` has been loaded.
+  package var hasLiveness = true
+
+  package struct Sealed: Sendable {
+    package let segment: SealedSegment
+    package var dead: DeadBits
+  }
+
+  package struct Greatest: Sendable {
+    package var key: HlcKey
+    package var text: String
+  }
+
+}
+
+/// A sealed segment: what the manifest says of it, and its index once that has been needed.
+package final class SealedSegment: Sendable {
+  package let info: Manifest.Segment
+  /// The frame before the segment's first.
+  package let predecessor: LogEnd
+  package let loadedIndex = Locked<SealedIndex?>(nil)
+
+  package init(_ info: Manifest.Segment, predecessor: LogEnd) {
+    self.info = info
+    self.predecessor = predecessor
+  }
+}
+
+/// Why a read could not go on.
+package enum ReadFailure: Error {
+  /// The index of a segment has to be built again; then the read can start over.
+  case damagedIndex(SealedSegment, FormatError)
+  case failed(LogStoreError)
+}
+
+extension ReadFailure {
+  init(_ error: IndexError, _ segment: SealedSegment) {
+    switch error {
+    case .damaged(let reason): self = .damagedIndex(segment, reason)
+    case .system(let error): self = .failed(LogStoreError(error, "read an index"))
+    }
+  }
+}
+
+extension Published {
+  /// Marks entries of sealed segments as superseded.
+  package mutating func insert(_ marks: [RowLog.Mark]) {
+    for mark in marks {
+      guard let place = sealed.firstIndex(where: { $0.segment.info.fileId == mark.segment }) else {
+        continue
+      }
+      sealed[place].dead.insert(mark.rank)
+    }
+  }
+}

@@ -1,0 +1,164 @@
+/// Reads of single records and blocks.
+extension Engine {
+  /// Where a record is.
+  package struct Place: Sendable, Hashable {
+    package var file: UInt64
+    package var block: UInt64
+    package var slot: Int
+  }
+
+  /// The newest version of a key that a snapshot shows.
+  package func find(
+    _ state: Published, collection: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer
+  ) throws(ReadFailure) -> Place? {
+    let hash = manifest.value.hashSecret.hash(collection: collection, id: id)
+    for log in state.tail.reversed() {
+      if let found = log.newest(hash, below: state.visibleRows) {
+        return Place(file: log.fileId, block: found.row.block, slot: Int(found.row.slot))
+      }
+    }
+    for sealed in state.sealed.reversed() {
+      let index = try index(of: sealed.segment)
+      do throws(IndexError) {
+        guard let key = try index.find(hash, in: collection) else { continue }
+        guard key.rank < index.header.entryCount else {
+          throw .damaged(FormatError("a rank past the last entry"))
+        }
+        let entry = try index.hlcEntry(key.rank)
+        return Place(file: sealed.segment.info.fileId, block: entry.block, slot: entry.slot)
+      } catch {
+        throw ReadFailure(error, sealed.segment)
+      }
+    }
+    return nil
+  }
+
+  /// A record by its place.
+  package func record(at place: Place) throws(LogStoreError) -> ChangeRecord {
+    try record(place, in: try block(place.file, place.block))
+  }
+
+  package func record(
+    _ place: Place, in block: DecodedBlock
+  ) throws(LogStoreError) -> ChangeRecord {
+    let path = directory.segment(place.file)
+    guard place.slot < block.rows.count else {
+      throw .corrupt("an index names a record that is not there", file: path, offset: place.block)
+    }
+    do throws(FormatError) {
+      return try block.record(place.slot)
+    } catch {
+      throw .corrupt(error, file: path, base: place.block)
+    }
+  }
+
+  /// Most blocks are smaller than this and take one read.
+  private static let firstRead = 8 << 10
+
+  /// A block, verified and decoded, through the cache.
+  package func block(_ file: UInt64, _ offset: UInt64) throws(LogStoreError) -> DecodedBlock {
+    let key = BlockCache.Key.block(file, offset)
+    if let known = cache.object(key) as? DecodedBlock { return known }
+    let path = directory.segment(file)
+    let open: OpenFile
+    do throws(SystemError) {
+      open = try files.file(path)
+    } catch {
+      throw LogStoreError(error, "open a segment", file: path)
+    }
+    let block = try withUnsafeTemporaryAllocation(byteCount: Self.firstRead, alignment: 16) {
+      (buffer) throws(LogStoreError) in
+      let got = try read(open, into: buffer, at: offset)
+      let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<got])
+      let header: BlockHeader
+      do throws(FormatError) {
+        header = try BlockHeader.decode(bytes)
+      } catch {
+        throw .corrupt(error, file: path, base: offset)
+      }
+      let length = Int(header.length)
+      if length <= got {
+        return try decode(
+          UnsafeRawBufferPointer(rebasing: bytes[..<length]), file, offset, path)
+      }
+      return try readLarge(open, length, file, offset, path)
+    }
+    cache.insert(block, for: key, cost: block.cost)
+    return block
+  }
+
+  /// A block that is longer than the first read. The length has not been verified yet: it is
+  /// believed only as far as the file goes.
+  private func readLarge(
+    _ open: OpenFile, _ length: Int, _ file: UInt64, _ offset: UInt64, _ path: String
+  ) throws(LogStoreError) -> DecodedBlock {
+    let size: UInt64
+    do throws(SystemError) {
+      size = try open.size()
+    } catch {
+      throw LogStoreError(error, "read a segment", file: path)
+    }
+    guard offset < size, UInt64(length) <= size - offset else {
+      throw .corrupt("a block past the end of its segment", file: path, offset: offset)
+    }
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: length, alignment: 16)
+    defer { buffer.deallocate() }
+    let got = try read(open, into: buffer, at: offset)
+    guard got == length else {
+      throw .corrupt("a block is cut short", file: path, offset: offset)
+    }
+    return try decode(UnsafeRawBufferPointer(buffer), file, offset, path)
+  }
+
+  private func read(
+    _ open: OpenFile, into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
+  ) throws(LogStoreError) -> Int {
+    do throws(SystemError) {
+      return try open.readExactly(into: buffer, at: offset)
+    } catch {
+      throw LogStoreError(error, "read a segment", file: open.path)
+    }
+  }
+
+  private func decode(
+    _ bytes: UnsafeRawBufferPointer, _ file: UInt64, _ offset: UInt64, _ path: String
+  ) throws(LogStoreError) -> DecodedBlock {
+    guard BlockHeader.verify(bytes, file: file, offset: offset) else {
+      throw .corrupt("the checksum of a block does not match", file: path, offset: offset)
+    }
+    do throws(FormatError) {
+      return try DecodedBlock(bytes)
+    } catch {
+      throw .corrupt(error, file: path, base: offset)
+    }
+  }
+}
+
+extension Engine {
+  /// The header of the frame that a block belongs to.
+  package func frameHeader(
+    of block: BlockHeader, _ file: UInt64, _ offset: UInt64
+  ) throws(LogStoreError) -> FrameHeader {
+    let path = directory.segment(file)
+    guard UInt64(block.frameDistance) <= offset else {
+      throw .corrupt("a block before its frame", file: path, offset: offset)
+    }
+    let start = offset - UInt64(block.frameDistance)
+    let open: OpenFile
+    do throws(SystemError) {
+      open = try files.file(path)
+    } catch {
+      throw LogStoreError(error, "open a segment", file: path)
+    }
+    return try withUnsafeTemporaryAllocation(byteCount: FrameHeader.size, alignment: 8) {
+      (buffer) throws(LogStoreError) in
+      let got = try read(open, into: buffer, at: start)
+      do throws(FormatError) {
+        return try FrameHeader.decode(
+          UnsafeRawBufferPointer(rebasing: buffer[..<got]), file: file, offset: start)
+      } catch {
+        throw .corrupt(error, file: path, base: start)
+      }
+    }
+  }
+}

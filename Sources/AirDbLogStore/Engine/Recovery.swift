@@ -1,0 +1,323 @@
+package import HlcText
+
+/// What the files of a store say: the result of Recovery 2, steps 1 to 9. Nothing is written.
+package struct Recovered {
+  package var manifest: Manifest
+  package var sealed: [SealedSegment]
+  /// Unsealed segments in log order; the last one is the active one. Empty if there is none yet.
+  package var tail: [Tail]
+  package var end: LogEnd
+  package var commitDate: Int64
+  package var greatestHlc: Published.Greatest?
+  package var physicalKind: HlcPhysicalKind?
+  /// Bytes that are not part of the log and will be cut.
+  package var discardedBytes: UInt64 = 0
+  package var replayedRecords = 0
+  /// The global number of the first row that the liveness file does not reflect.
+  package var firstUnmarkedRow: UInt64 = 0
+  /// Whether the log goes on behind what the manifest knows durable.
+  package var isUnclosed: Bool
+
+  package struct Tail {
+    package var fileId: UInt64
+    package var log: RowLog
+    package var firstSequence: UInt64
+    /// Behind the last good frame.
+    package var end: LogEnd
+    /// The offset of that.
+    package var length: UInt64
+    /// The size of the file.
+    package var size: UInt64
+    /// Whether there is something other than zeros behind `length`.
+    package var isDirty: Bool
+    /// Whether it has commits that asked to survive power loss and are not known durable: a reader
+    /// must sync it before it shows them.
+    package var needsSync: Bool
+  }
+}
+
+/// Follows the log from the manifest to its end.
+package struct Recovery {
+  private let directory: StoreDirectory
+  private let options: EngineOptions
+  private let manifest: Manifest
+  private var result: Recovered
+  private var firstRow: UInt64 = 0
+
+  /// Reads the log. `known` are sealed segments from an earlier state of the same store, which are
+  /// kept where they are still listed.
+  package static func run(
+    _ directory: StoreDirectory, _ manifest: Manifest, _ options: EngineOptions,
+    known: [UInt64: SealedSegment] = [:]
+  ) throws(LogStoreError) -> Recovered {
+    var recovery = Recovery(directory, manifest, options)
+    recovery.listSealed(known)
+    try recovery.checkSealedFiles()
+    try recovery.followTail()
+    try recovery.checkEnd()
+    return recovery.result
+  }
+
+  private init(_ directory: StoreDirectory, _ manifest: Manifest, _ options: EngineOptions) {
+    self.directory = directory
+    self.manifest = manifest
+    self.options = options
+    result = Recovered(
+      manifest: manifest, sealed: [], tail: [], end: LogEnd(),
+      commitDate: manifest.lastCommitDate,
+      physicalKind: HlcPhysicalKind(rawValue: manifest.hlcPhysicalKind), isUnclosed: false)
+  }
+
+  // MARK: Sealed segments
+
+  private mutating func listSealed(_ known: [UInt64: SealedSegment]) {
+    var end = LogEnd()
+    for info in manifest.segments {
+      if let segment = known[info.fileId], segment.info.length == info.length {
+        result.sealed.append(segment)
+      } else {
+        result.sealed.append(SealedSegment(info, predecessor: end))
+      }
+      end = LogEnd(
+        segment: info.fileId, length: info.length, sequence: info.lastSequence,
+        checksum: info.lastChecksum)
+    }
+    result.end = end
+    // An older manifest's end may lie before the last seal's in date only.
+    if let last = manifest.segments.last {
+      result.commitDate = max(result.commitDate, last.lastCommitDate)
+    }
+  }
+
+  /// A missing segment is found at the open, not by the read that needs it.
+  private func checkSealedFiles() throws(LogStoreError) {
+    let present: Set<UInt64>
+    do throws(SystemError) {
+      present = Set(
+        try directory.list().compactMap { name in
+          if case .segment(let id) = name { id } else { nil }
+        })
+    } catch {
+      throw LogStoreError(error, "list the store's directory", file: directory.path)
+    }
+    for segment in manifest.segments where !present.contains(segment.fileId) {
+      throw .corrupt("a segment of the log is missing", file: directory.segment(segment.fileId))
+    }
+  }
+
+  // MARK: Tail
+
+  private mutating func followTail() throws(LogStoreError) {
+    if let text = Self.greatest(of: manifest, options.format) { result.greatestHlc = text }
+    var watermark = manifest.end.sequence
+    var passedEnd = manifest.end == LogEnd() || manifest.end == result.end
+    let candidates = try tailCandidates()
+    var position = result.end
+    while let next = candidates.first(where: { candidate in
+      candidate.header.fileId > position.segment
+        && candidate.header.predecessor == position.segment
+        && candidate.header.predecessorLength == position.length
+        && candidate.header.predecessorChecksum == position.checksum
+    }) {
+      let found = try scan(next, after: position)
+      watermark = max(watermark, found.watermark)
+      passedEnd = passedEnd || found.passedEnd
+      position = found.end
+      result.end = LogEnd(
+        segment: position.segment, length: position.length, sequence: position.sequence,
+        checksum: position.checksum)
+    }
+    let last = result.end
+    guard passedEnd, last.sequence >= watermark else {
+      throw LogStoreError(
+        .corrupt,
+        "The log ends at commit \(describe(last.sequence)), but commit \(describe(max(watermark, manifest.end.sequence))) was durable.",
+        file: directory.segment(max(last.segment, 1)), offset: last.length)
+    }
+    // What belongs to no segment of the log was left by a crash.
+    let inTail = Set(result.tail.map(\.fileId))
+    for candidate in candidates where !inTail.contains(candidate.header.fileId) {
+      result.discardedBytes += candidate.size
+    }
+    result.isUnclosed = last != manifest.end || result.tail.contains { $0.isDirty }
+  }
+
+  private func checkEnd() throws(LogStoreError) {
+    if let kind = result.physicalKind, options.format == .utf8Order {
+      throw LogStoreError(.corrupt, "A clock kind (\(kind)) in a store of plain texts.")
+    }
+  }
+
+  private struct Candidate {
+    var file: OpenFile
+    var header: SegmentHeader
+    var size: UInt64
+  }
+
+  /// The segment files that the manifest does not list and that could be the tail, by id.
+  private func tailCandidates() throws(LogStoreError) -> [Candidate] {
+    let listed = Set(manifest.segments.map(\.fileId))
+    let least = manifest.segments.last?.fileId ?? 0
+    do throws(SystemError) {
+      var ids: [UInt64] = []
+      for case .segment(let id) in try directory.list() {
+        if id < manifest.fileIdLimit, !listed.contains(id), id > least { ids.append(id) }
+      }
+      var result: [Candidate] = []
+      for id in ids.sorted() {
+        let file: OpenFile
+        do throws(SystemError) {
+          file = try directory.open(directory.segment(id), .read)
+        } catch {
+          // Beside a live writer, a file may go between the listing and here.
+          if error.isNotFound { continue }
+          throw error
+        }
+        let size = try file.size()
+        var bytes = [UInt8](repeating: 0, count: SegmentHeader.size)
+        let count = try bytes.withUnsafeMutableBufferPointer { (buffer) throws(SystemError) in
+          try file.readExactly(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
+        }
+        guard count == SegmentHeader.size,
+          let header = try? withBytes(of: bytes, { try SegmentHeader.decode($0, fileId: id) }),
+          header.storeId == manifest.storeId
+        else { continue }
+        result.append(Candidate(file: file, header: header, size: size))
+      }
+      return result
+    } catch {
+      throw LogStoreError(error, "read the end of the log", file: directory.path)
+    }
+  }
+
+  private struct Scanned {
+    var end: LogEnd
+    var watermark: UInt64
+    var passedEnd: Bool
+  }
+
+  /// Replays one segment of the tail into memory.
+  private mutating func scan(
+    _ candidate: Candidate, after position: LogEnd
+  ) throws(LogStoreError) -> Scanned {
+    let id = candidate.header.fileId
+    let path = directory.segment(id)
+    let log = RowLog(fileId: id, base: firstRow)
+    var tail = Recovered.Tail(
+      fileId: id, log: log, firstSequence: 0, end: position, length: UInt64(SegmentHeader.size),
+      size: candidate.size, isDirty: false, needsSync: false)
+    var scan = SegmentScan(
+      candidate.file, fileId: id, size: candidate.size, after: position,
+      maximumEpoch: manifest.epoch)
+    var passedEnd = false
+    while let frame = try reading(path, { () throws(SystemError) in try scan.next() }) {
+      try replay(frame, into: log, path)
+      if frame.header.sequence <= manifest.livenessSequence { result.firstUnmarkedRow = log.end }
+      if tail.firstSequence == 0 { tail.firstSequence = frame.header.sequence }
+      tail.length = scan.offset
+      passedEnd = passedEnd || scan.end == manifest.end
+      result.commitDate = max(result.commitDate, frame.header.commitDate)
+      tail.needsSync =
+        tail.needsSync
+        || frame.header.asksPowerLoss && frame.header.sequence > manifest.end.sequence
+    }
+    let rest = try reading(path) { () throws(SystemError) in try scan.examineRest() }
+    tail.isDirty = rest.isDirty
+    if rest.isDirty { result.discardedBytes += rest.dirtyEnd - scan.offset }
+    let end =
+      tail.firstSequence == 0
+      ? LogEnd(
+        segment: id, length: UInt64(SegmentHeader.size), sequence: position.sequence,
+        checksum: position.checksum)
+      : scan.end
+    tail.end = end
+    firstRow = log.end
+    result.replayedRecords += log.count
+    result.tail.append(tail)
+    return Scanned(
+      end: end, watermark: max(scan.watermark, rest.watermark), passedEnd: passedEnd)
+  }
+
+  private func reading<Result>(
+    _ path: String, _ body: () throws(SystemError) -> Result
+  ) throws(LogStoreError) -> Result {
+    do throws(SystemError) {
+      return try body()
+    } catch {
+      throw LogStoreError(error, "read the end of the log", file: path)
+    }
+  }
+
+  private mutating func replay(
+    _ frame: SegmentScan.Frame, into log: RowLog, _ path: String
+  ) throws(LogStoreError) {
+    do throws(FormatError) {
+      try FrameReader(frame).forEachBlock { (block, offset) throws(FormatError) in
+        for slot in block.rows.indices {
+          try append(block, slot, at: offset, to: log)
+        }
+      }
+    } catch {
+      // The frame's checksums hold, so that no crash wrote this.
+      throw .corrupt(error, file: path, base: frame.offset)
+    }
+  }
+
+  private mutating func append(
+    _ block: DecodedBlock, _ slot: Int, at offset: UInt64, to log: RowLog
+  ) throws(FormatError) {
+    let greatest = result.greatestHlc?.key
+    var newGreatest: HlcKey?
+    let secret = manifest.hashSecret
+    let deletions = manifest.deletionValues
+    let kind = try block.withHlcKey(slot, format: options.format) {
+      (kind, physical, counter, node) throws(FormatError) -> HlcPhysicalKind? in
+      let row = block.rows[slot]
+      withUTF8(block.collection(slot)) { collection in
+        let hash = block.withId(slot) { secret.hash(collection: collection, id: $0) }
+        log.append(
+          RowLog.NewRow(
+            hash: hash, physical: physical, counter: counter, node: node, collection: collection,
+            block: offset, slot: UInt8(slot), contentChecksum: row.contentChecksum,
+            isDeletion: deletions.contains(row.type)))
+      }
+      if let greatest {
+        var order = compareNumbers(physical, counter, greatest.physical, greatest.counter)
+        if order == 0 { order = withBytes(of: greatest.node) { node.compare($0) } }
+        if order <= 0 { return kind }
+      }
+      newGreatest = HlcKey(physical: physical, counter: counter, node: node)
+      return kind
+    }
+    if let kind {
+      if let pinned = result.physicalKind, pinned != kind {
+        throw FormatError("a clock of another kind than the store's")
+      }
+      result.physicalKind = kind
+    }
+    if let newGreatest {
+      let text = try block.withHlc(slot) { (text) throws(FormatError) in
+        String(decoding: text, as: UTF8.self)
+      }
+      result.greatestHlc = Published.Greatest(key: newGreatest, text: text)
+    }
+  }
+
+  private static func greatest(
+    of manifest: Manifest, _ format: HlcFormat
+  ) -> Published.Greatest? {
+    let text = manifest.greatestHlc
+    guard !text.isEmpty,
+      let parts = text.withUnsafeBufferPointer({ parseHlc($0, format: format) })
+    else { return nil }
+    return Published.Greatest(
+      key: HlcKey(
+        physical: parts.physical, counter: parts.counter, node: Array(text[parts.nodeStart...])),
+      text: String(decoding: text, as: UTF8.self))
+  }
+}
+
+/// A sequence as epoch and counter, for messages.
+package func describe(_ sequence: UInt64) -> String {
+  "\(sequence >> 32).\(sequence & 0xFFFF_FFFF)"
+}

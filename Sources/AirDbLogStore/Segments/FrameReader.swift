@@ -1,0 +1,43 @@
+/// The parts of a frame whose checksums have been verified.
+package struct FrameReader {
+  private let frame: SegmentScan.Frame
+
+  package init(_ frame: SegmentScan.Frame) { self.frame = frame }
+
+  package var label: String {
+    String(
+      decoding: frame.bytes[
+        FrameHeader.size..<(FrameHeader.size + Int(frame.header.labelLength))], as: UTF8.self)
+  }
+
+  /// Calls `body` with each block and its offset in the file. Errors are relative to the frame.
+  package func forEachBlock(
+    _ body: (DecodedBlock, UInt64) throws(FormatError) -> Void
+  ) throws(FormatError) {
+    var position = FrameHeader.size + Int(frame.header.labelLength)
+    var records: UInt32 = 0
+    for _ in 0..<frame.header.blockCount {
+      let rest = UnsafeRawBufferPointer(rebasing: frame.bytes[position...])
+      let header = try BlockHeader.decode(rest)
+      let length = Int(header.length)
+      guard length <= rest.count else {
+        throw FormatError("a block past the end of its frame", at: position)
+      }
+      guard header.firstRecord == records else {
+        throw FormatError("a block that does not continue its frame", at: position)
+      }
+      let block: DecodedBlock
+      do throws(FormatError) {
+        block = try DecodedBlock(UnsafeRawBufferPointer(rebasing: rest[..<length]))
+      } catch {
+        throw FormatError(error.reason, at: position + error.offset)
+      }
+      try body(block, frame.offset + UInt64(position))
+      records += header.recordCount
+      position += length
+    }
+    guard records == frame.header.recordCount else {
+      throw FormatError("a frame with another number of records than its header says", at: 40)
+    }
+  }
+}
