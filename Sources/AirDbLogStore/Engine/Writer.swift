@@ -73,6 +73,9 @@ package final class Writer: @unchecked Sendable {
   package init(_ engine: Engine, _ recovered: Recovered) {
     self.engine = engine
     encoder = BlockEncoder(target: engine.options.blockBytes)
+    // Until there is an active segment, these say what a new one follows.
+    fileId = recovered.end.segment
+    position = recovered.end.length
     lastSequence = recovered.end.sequence
     lastChecksum = recovered.end.checksum
     commitDate = recovered.commitDate
