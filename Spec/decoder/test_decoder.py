@@ -470,6 +470,15 @@ class Violations(unittest.TestCase):
         commit(store, 1)
         self.assert_corruption(store, "not greater than the one before")
 
+    def test_the_greatest_timestamp_of_the_manifest(self):
+        store = simple(3)
+        store.greatest = b"1700000000001-0-n"
+        store.close()
+        self.assert_corruption(store, "below one of the log")
+        store.greatest = b"1700000000009-0-n"
+        store.close()
+        self.assert_corruption(store, "of no record")
+
     def test_a_key_occurs_once_in_a_frame(self):
         store = simple(0)
         changes = [make_store.Change("c", "x", f"180000000000{n}-0-n") for n in range(2)]

@@ -1,6 +1,6 @@
 """Everything that the specification says of a store and that opening it does not check."""
 
-from . import index, liveness, manifest as manifests
+from . import hlc, index, liveness, manifest as manifests
 from .errors import DERIVED_DATA, DecodeError
 
 
@@ -47,21 +47,22 @@ def _check_watermarks(store):
 
 
 def _check_greatest_hlc(store):
-    """The manifest has the text of the greatest timestamp up to the durable end (section 3)."""
+    """The manifest's greatest HLC is in the log, and not below any up to the durable end (3)."""
     manifest = store.manifest
-    greatest, texts = None, set()
+    offset = manifests.HEADER.size + 8 * manifest.deletion_value_count
+    stated = None
+    if manifest.greatest_hlc:
+        stated = hlc.parse(manifest.greatest_hlc, manifest.hlc_format).order
+        if all(entry.record.hlc != manifest.greatest_hlc for entry in store.entries()):
+            message = "the greatest HLC is of no record"
+            yield DecodeError(message, manifests.NAME, offset)
     for entry in store.entries():
         if entry.frame.sequence > manifest.end_sequence:
-            break
-        order = entry.record.timestamp.order
-        if greatest is None or order > greatest:
-            greatest, texts = order, set()
-        if order == greatest:
-            texts.add(entry.record.hlc)
-    if manifest.greatest_hlc not in (texts or {b""}):
-        offset = manifests.HEADER.size + 8 * manifest.deletion_value_count
-        message = "the greatest HLC is not that of the log up to its durable end"
-        yield DecodeError(message, manifests.NAME, offset)
+            return
+        if stated is None or entry.record.timestamp.order > stated:
+            message = "the greatest HLC is below one of the log up to its durable end"
+            yield DecodeError(message, manifests.NAME, offset)
+            return
 
 
 def _check_indexes(store, ranked):

@@ -148,7 +148,6 @@ def _check_fields(manifest):
     if manifest.end_segment == 0:
         for name in ("end_length", "end_sequence", "end_checksum", "last_commit_date"):
             require(getattr(manifest, name) == 0, name, "not 0 in an empty log")
-        require(not manifest.greatest_hlc, "greatest_hlc_length", "not 0 in an empty log")
     else:
         require(manifest.end_segment < manifest.file_id_limit, "end_segment", "never given out")
         require(manifest.end_sequence >> 32 <= manifest.epoch, "end_sequence", "of a later epoch")
