@@ -123,7 +123,6 @@ package enum Opening {
         hashSecret: KeyHashSecret(first: random.2, second: random.3),
         hlcFormat: options.format.rawValue, deletionValues: options.deletionValues)
       manifest.createdDate = directory.platform.wallClockMilliseconds()
-      manifest.lastCommitDate = manifest.createdDate
       try directory.replaceManifest(manifest)
       return manifest
     } catch {
@@ -298,12 +297,18 @@ package enum Opening {
         try markSuperseded(engine, recovered)
         return Opened(engine: engine, writer: nil)
       } catch {
-        // Only if the writer has moved on meanwhile was it no fault of the store's.
-        let current = try directory.readManifest()
-        if current?.generation == manifest.generation { throw error }
+        // A writer that moves on meanwhile can make the files look damaged, or a file go. Real damage
+        // is found again each time.
+        guard error.code == .corrupt || error.code == .inputOutput else { throw error }
+        if let lastError, lastError.code == .corrupt, lastError.file == error.file,
+          lastError.offset == error.offset, lastError.message == error.message
+        {
+          throw error
+        }
         lastError = error
       }
     }
+    if let lastError, lastError.code == .corrupt { throw lastError }
     throw LogStoreError(
       .staleReader,
       "The writer changed the files \(attempts) times while the store was being opened; the last time: \(lastError?.message ?? "").",

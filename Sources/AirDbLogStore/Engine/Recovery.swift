@@ -109,35 +109,49 @@ package struct Recovery {
 
   private mutating func followTail() throws(LogStoreError) {
     if let text = Self.greatest(of: manifest, options.format) { result.greatestHlc = text }
-    var watermark = manifest.end.sequence
+    var evidence = SegmentScan.Evidence()
     var passedEnd = manifest.end == LogEnd() || manifest.end == result.end
     let candidates = try tailCandidates()
+    if let later = candidates.first(where: { $0.id >= manifest.fileIdLimit }) {
+      throw .corrupt(
+        "it has an id that this manifest never gave out: an old manifest was put back",
+        file: directory.segment(later.id))
+    }
     var position = result.end
     while let next = candidates.first(where: { candidate in
-      candidate.header.fileId > position.segment
-        && candidate.header.predecessor == position.segment
-        && candidate.header.predecessorLength == position.length
-        && candidate.header.predecessorChecksum == position.checksum
+      candidate.header.map {
+        $0.fileId > position.segment && $0.predecessor == position.segment
+          && $0.predecessorLength == position.length
+          && $0.predecessorChecksum == position.checksum
+      } ?? false
     }) {
       let found = try scan(next, after: position)
-      watermark = max(watermark, found.watermark)
+      evidence.add(found.evidence)
       passedEnd = passedEnd || found.passedEnd
       position = found.end
       result.end = LogEnd(
         segment: position.segment, length: position.length, sequence: position.sequence,
         checksum: position.checksum)
     }
+    // What belongs to no segment of the log was left by a crash; but it, too, may bear witness.
+    let inTail = Set(result.tail.map(\.fileId))
+    for candidate in candidates where !inTail.contains(candidate.id) {
+      evidence.add(try examine(candidate))
+      result.discardedBytes += candidate.size
+    }
     let last = result.end
-    guard passedEnd, last.sequence >= watermark else {
+    let durable = max(manifest.end.sequence, evidence.watermark)
+    guard passedEnd, last.sequence >= durable else {
       throw LogStoreError(
         .corrupt,
-        "The log ends at commit \(describe(last.sequence)), but commit \(describe(max(watermark, manifest.end.sequence))) was durable.",
+        "The log ends at commit \(describe(last.sequence)), but commit \(describe(durable)) was durable.",
         file: directory.segment(max(last.segment, 1)), offset: last.length)
     }
-    // What belongs to no segment of the log was left by a crash.
-    let inTail = Set(result.tail.map(\.fileId))
-    for candidate in candidates where !inTail.contains(candidate.header.fileId) {
-      result.discardedBytes += candidate.size
+    guard evidence.sequence >> 32 <= UInt64(manifest.epoch) else {
+      throw LogStoreError(
+        .corrupt,
+        "The log holds commit \(describe(evidence.sequence)), of a session later than any that the manifest knows: an old manifest was put back.",
+        file: directory.manifest)
     }
     result.isUnclosed = last != manifest.end || result.tail.contains { $0.isDirty }
   }
@@ -149,9 +163,24 @@ package struct Recovery {
   }
 
   private struct Candidate {
+    var id: UInt64
     var file: OpenFile
-    var header: SegmentHeader
+    /// Nil if it is damaged.
+    var header: SegmentHeader?
     var size: UInt64
+  }
+
+  /// What the frame headers in a file that is not part of the log say.
+  private func examine(
+    _ candidate: Candidate
+  ) throws(LogStoreError) -> SegmentScan.Evidence {
+    var scan = SegmentScan(
+      candidate.file, fileId: candidate.id, size: candidate.size, after: LogEnd(),
+      maximumEpoch: manifest.epoch)
+    _ = try reading(directory.segment(candidate.id)) { () throws(SystemError) in
+      try scan.examineRest()
+    }
+    return scan.evidence
   }
 
   /// The segment files that the manifest does not list and that could be the tail, by id.
@@ -161,7 +190,7 @@ package struct Recovery {
     do throws(SystemError) {
       var ids: [UInt64] = []
       for case .segment(let id) in try directory.list() {
-        if id < manifest.fileIdLimit, !listed.contains(id), id > least { ids.append(id) }
+        if !listed.contains(id), id > least { ids.append(id) }
       }
       var result: [Candidate] = []
       for id in ids.sorted() {
@@ -178,11 +207,13 @@ package struct Recovery {
         let count = try bytes.withUnsafeMutableBufferPointer { (buffer) throws(SystemError) in
           try file.readExactly(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
         }
-        guard count == SegmentHeader.size,
-          let header = try? withBytes(of: bytes, { try SegmentHeader.decode($0, fileId: id) }),
-          header.storeId == manifest.storeId
-        else { continue }
-        result.append(Candidate(file: file, header: header, size: size))
+        let header = try? withBytes(of: Array(bytes[..<count])) { (bytes) throws(FormatError) in
+          try SegmentHeader.decode(bytes, fileId: id)
+        }
+        // A file of another store, or one that only looks like ours, is foreign.
+        if let header, header.storeId != manifest.storeId { continue }
+        if header == nil, id >= manifest.fileIdLimit { continue }
+        result.append(Candidate(id: id, file: file, header: header, size: size))
       }
       return result
     } catch {
@@ -192,7 +223,7 @@ package struct Recovery {
 
   private struct Scanned {
     var end: LogEnd
-    var watermark: UInt64
+    var evidence: SegmentScan.Evidence
     var passedEnd: Bool
   }
 
@@ -200,7 +231,7 @@ package struct Recovery {
   private mutating func scan(
     _ candidate: Candidate, after position: LogEnd
   ) throws(LogStoreError) -> Scanned {
-    let id = candidate.header.fileId
+    let id = candidate.id
     let path = directory.segment(id)
     let log = RowLog(fileId: id, base: firstRow)
     var tail = Recovered.Tail(
@@ -234,8 +265,7 @@ package struct Recovery {
     firstRow = log.end
     result.replayedRecords += log.count
     result.tail.append(tail)
-    return Scanned(
-      end: end, watermark: max(scan.watermark, rest.watermark), passedEnd: passedEnd)
+    return Scanned(end: end, evidence: scan.evidence, passedEnd: passedEnd)
   }
 
   private func reading<Result>(

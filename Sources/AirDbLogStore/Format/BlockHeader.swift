@@ -66,7 +66,7 @@ package struct BlockHeader: Sendable, Equatable {
       codec == .stored
       ? header.storedLength == header.rawLength : header.storedLength < header.rawLength
     guard header.recordCount > 0, header.recordCount <= Limits.recordsPerBlock, lengthsMatch,
-      header.rawLength <= Limits.payload + Limits.recordsPerBlock << 16,
+      header.rawLength <= Limits.payload,
       header.metadataLength <= Limits.batch
     else { throw FormatError("an impossible block header", at: 4) }
     return header

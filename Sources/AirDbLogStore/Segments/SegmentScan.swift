@@ -5,8 +5,8 @@ package struct SegmentScan {
   /// The segment, and where its next frame starts.
   package let fileId: UInt64
   package private(set) var offset: UInt64
-  /// The greatest watermark in any frame found.
-  package private(set) var watermark: UInt64 = 0
+  /// What all frame headers found say, valid in their place or not.
+  package private(set) var evidence = Evidence()
 
   private let file: OpenFile
   private let fileSize: UInt64
@@ -28,6 +28,26 @@ package struct SegmentScan {
   /// Starts again at a frame boundary that an earlier scan reached.
   package mutating func seek(to offset: UInt64) { self.offset = offset }
 
+  /// What frame headers say about commits that may not be there any more.
+  package struct Evidence: Equatable {
+    /// The greatest watermark: commits up to it were durable.
+    package var watermark: UInt64 = 0
+    /// The greatest sequence.
+    package var sequence: UInt64 = 0
+
+    package init() {}
+
+    package mutating func add(_ header: FrameHeader) {
+      watermark = max(watermark, header.durableSequence)
+      sequence = max(sequence, header.sequence)
+    }
+
+    package mutating func add(_ other: Evidence) {
+      watermark = max(watermark, other.watermark)
+      sequence = max(sequence, other.sequence)
+    }
+  }
+
   /// A valid frame.
   package struct Frame {
     package var header: FrameHeader
@@ -44,7 +64,7 @@ package struct SegmentScan {
     guard bytes.count == length, Self.bodyHolds(header, bytes, file: fileId, offset: offset)
     else { return nil }
     let frame = Frame(header: header, offset: offset, bytes: bytes)
-    watermark = max(watermark, header.durableSequence)
+    evidence.add(header)
     offset += header.length
     end = LogEnd(
       segment: fileId, length: offset, sequence: header.sequence, checksum: header.checksum)
@@ -97,12 +117,10 @@ package struct SegmentScan {
     package var isDirty = false
     /// The offset behind the last byte that is not zero, or the end of the log.
     package var dirtyEnd: UInt64
-    /// The greatest watermark of a frame header found there.
-    package var watermark: UInt64 = 0
   }
 
-  /// Looks for evidence behind the end of the log: bytes other than zeros, and frame headers whose
-  /// watermarks say that what is missing before them had been durable.
+  /// Looks at what lies behind the end of the log: bytes other than zeros, and *witnesses*, frame
+  /// headers that say what had been durable when they were written. They go into ``evidence``.
   package mutating func examineRest() throws(SystemError) -> Rest {
     var rest = Rest(dirtyEnd: offset)
     let chunk = 256 << 10
@@ -124,7 +142,7 @@ package struct SegmentScan {
             if let header = try? FrameHeader.decode(
               candidate, file: fileId, offset: position + UInt64(place))
             {
-              rest.watermark = max(rest.watermark, header.durableSequence)
+              evidence.add(header)
             }
           }
           place += 8
