@@ -107,6 +107,11 @@ public final class ChangeStore: Sendable {
     }
   }
 
+  /// The writer, unless the store is open read-only.
+  package var writerIfAny: Writer? {
+    get throws(LogStoreError) { try opened.writer }
+  }
+
   /// The writer, if this store may write here and now.
   private var writer: Writer {
     get throws(LogStoreError) {

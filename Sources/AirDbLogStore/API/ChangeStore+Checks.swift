@@ -1,0 +1,88 @@
+// Looking at a store as a whole: figures, a full check, a copy.
+extension ChangeStore {
+  /// Figures about the store as it is now.
+  ///
+  /// - Complexity: In proportion to the number of segments, not of records; loads the liveness if
+  ///   that has not happened yet.
+  public func statistics() throws(LogStoreError) -> Statistics {
+    try engine.statistics()
+  }
+
+  /// Checks everything: each checksum and each rule of the format in every frame, and the indexes, the
+  /// liveness and the manifest against the frames.
+  ///
+  /// It sees one state of the store; commits go on meanwhile. What it finds it reports; it changes
+  /// nothing. Damage that can be built again from the log is marked as such.
+  ///
+  /// - Parameter progress: Called now and then with the part that is done, 0...1.
+  /// - Throws: ``LogStoreError`` with `cancelled` if the task was cancelled; another code if the files
+  ///   could not be read. Damage is not thrown but reported.
+  /// - Complexity: Reads all bytes of the store; memory for the rows of one segment.
+  public func verify(
+    progress: (@Sendable (Double) -> Void)? = nil
+  ) throws(LogStoreError) -> VerificationReport {
+    try Verifier(engine, progress).run()
+  }
+
+  /// Copies the store, as one state of it shows it, into a directory that must not exist yet, while
+  /// commits go on.
+  ///
+  /// The copy is complete and durable when this returns; after a crash before that it has no manifest
+  /// and is no store. It is the same store at another place: one of the two should not be written any
+  /// more, since both would give out the same sequences.
+  ///
+  /// - Complexity: Copies all bytes of the store.
+  public func backUp(to path: String) throws(LogStoreError) {
+    if let writer = try writerIfAny { try writer.synchronize() }
+    try Backup(try engine, to: path).run()
+  }
+}
+
+/// Figures about a store.
+public struct Statistics: Sendable, Hashable {
+  /// The newest versions of all keys, deletions among them.
+  public var liveRecords: UInt64 = 0
+  /// All records in the log, superseded ones among them.
+  public var records: UInt64 = 0
+  public var sealedSegments = 0
+  public var segmentBytes: UInt64 = 0
+  public var indexBytes: UInt64 = 0
+  /// Bytes of the log that are not sealed.
+  public var unsealedBytes: UInt64 = 0
+  public var unsealedRecords: UInt64 = 0
+  /// In use now.
+  public var cacheBytes = 0
+  /// Filters, fences and bitmaps that have been loaded.
+  public var residentIndexBytes = 0
+  /// 32 hexadecimal digits.
+  public var storeId = ""
+  public var formatVersion = 0
+  /// The generation of the manifest.
+  public var generation: UInt64 = 0
+  public var sessions: UInt32 = 0
+  /// Milliseconds since 1970.
+  public var createdDate: Int64 = 0
+  public var lastCommitDate: Int64 = 0
+}
+
+/// What a full check found.
+public struct VerificationReport: Sendable {
+  /// One thing that is wrong.
+  public struct Problem: Sendable {
+    /// The file.
+    public let file: String
+    /// Where in it, if that is known.
+    public let offset: UInt64?
+    public let reason: String
+    /// Whether it lies in data that a writing open builds again from the log.
+    public let isDerived: Bool
+  }
+
+  public internal(set) var problems: [Problem] = []
+  public internal(set) var checkedRecords: UInt64 = 0
+  public internal(set) var checkedCommits: UInt64 = 0
+  public internal(set) var checkedBytes: UInt64 = 0
+
+  /// Whether nothing is wrong.
+  public var isClean: Bool { problems.isEmpty }
+}

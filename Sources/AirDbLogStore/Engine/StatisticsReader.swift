@@ -1,0 +1,34 @@
+extension Engine {
+  package func statistics() throws(LogStoreError) -> Statistics {
+    try loadLiveness()
+    let state = snapshot
+    let manifest = manifest.value
+    var result = Statistics()
+    for sealed in state.sealed {
+      let info = sealed.segment.info
+      result.records += info.recordCount
+      result.liveRecords += info.entryCount - sealed.dead.count
+      result.segmentBytes += info.length
+      result.indexBytes += info.indexLength
+      result.residentIndexBytes +=
+        Int(sealed.dead.count > 0 ? info.entryCount / 8 : 0)
+        + (sealed.segment.loadedIndex.withLock { $0 }?.residentBytes ?? 0)
+    }
+    result.sealedSegments = state.sealed.count
+    for log in state.tail {
+      let count = UInt64(log.count)
+      result.unsealedRecords += min(count, state.visibleRows - min(log.base, state.visibleRows))
+      result.liveRecords += UInt64(log.liveCount(below: state.visibleRows))
+    }
+    result.records += result.unsealedRecords
+    if !state.tail.isEmpty { result.unsealedBytes = state.end.length }
+    result.cacheBytes = cache.cost
+    result.storeId = manifest.storeId.description
+    result.formatVersion = Int(Limits.formatVersion)
+    result.generation = manifest.generation
+    result.sessions = manifest.epoch
+    result.createdDate = manifest.createdDate
+    result.lastCommitDate = state.commitDate
+    return result
+  }
+}

@@ -1,0 +1,343 @@
+internal import HlcText
+
+/// The full check of a store: one snapshot, every byte of it.
+struct Verifier {
+  private let engine: Engine
+  private let state: Published
+  private let progress: (@Sendable (Double) -> Void)?
+  private var report = VerificationReport()
+  private var totalBytes: UInt64 = 0
+
+  init(_ engine: Engine, _ progress: (@Sendable (Double) -> Void)?) throws(LogStoreError) {
+    self.engine = engine
+    self.progress = progress
+    try engine.loadLiveness()
+    state = engine.snapshot
+  }
+
+  consuming func run() throws(LogStoreError) -> VerificationReport {
+    totalBytes = state.sealed.reduce(0) { $0 + $1.segment.info.length } + state.end.length
+    try checkManifest()
+    for position in state.sealed.indices {
+      try checkSealed(position)
+    }
+    try checkTail()
+    progress?(1)
+    return report
+  }
+
+  private mutating func add(
+    _ file: String, _ offset: UInt64?, _ reason: String, isDerived: Bool = false
+  ) {
+    report.problems.append(
+      VerificationReport.Problem(
+        file: file, offset: offset, reason: reason, isDerived: isDerived))
+  }
+
+  /// Counts what has been read; stops if the task was cancelled.
+  private mutating func step(_ bytes: UInt64) throws(LogStoreError) {
+    report.checkedBytes += bytes
+    if Task.isCancelled { throw LogStoreError(.cancelled, "The check was cancelled.") }
+    progress?(min(1, Double(report.checkedBytes) / Double(max(totalBytes, 1))))
+  }
+
+  // MARK: Manifest
+
+  private mutating func checkManifest() throws(LogStoreError) {
+    let path = engine.directory.manifest
+    do throws(LogStoreError) {
+      guard let manifest = try engine.directory.readManifest() else {
+        add(path, nil, "it is missing")
+        return
+      }
+      if manifest.storeId != engine.manifest.value.storeId {
+        add(path, 32, "it is another store's")
+      }
+    } catch {
+      guard error.code == .corrupt || error.code == .unsupportedFormat else { throw error }
+      add(path, error.offset, error.message)
+    }
+  }
+
+  // MARK: Sealed segments
+
+  private mutating func checkSealed(_ position: Int) throws(LogStoreError) {
+    let sealed = state.sealed[position]
+    let info = sealed.segment.info
+    let path = engine.directory.segment(info.fileId)
+    try checkHeader(info.fileId, after: sealed.segment.predecessor, path)
+    let log = RowLog(fileId: info.fileId, base: 0)
+    var reached: UInt64 = UInt64(SegmentHeader.size)
+    do throws(LogStoreError) {
+      try engine.forEachFrame(of: sealed.segment) { (frame) throws(LogStoreError) in
+        try check(frame, into: log, path)
+        reached = frame.offset + frame.header.length
+      }
+    } catch {
+      guard error.code == .corrupt else { throw error }
+      add(path, error.offset ?? reached, error.message)
+      return
+    }
+    if UInt64(log.count) != info.recordCount {
+      add(path, nil, "it has \(log.count) records, the manifest says \(info.recordCount)")
+    }
+    try checkZeros(behind: info.length, path)
+    try checkIndex(sealed.segment, log)
+    try checkLiveness(position, log)
+  }
+
+  private mutating func checkHeader(
+    _ id: UInt64, after predecessor: LogEnd, _ path: String
+  ) throws(LogStoreError) {
+    do throws(SystemError) {
+      let file = try engine.files.file(path)
+      var bytes = [UInt8](repeating: 0, count: SegmentHeader.size)
+      let count = try bytes.withUnsafeMutableBufferPointer { (buffer) throws(SystemError) in
+        try file.readExactly(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
+      }
+      do throws(FormatError) {
+        let header = try withBytes(of: Array(bytes[..<count])) { (bytes) throws(FormatError) in
+          try SegmentHeader.decode(bytes, fileId: id)
+        }
+        if header.storeId != engine.manifest.value.storeId {
+          add(path, 16, "it is another store's")
+        }
+        if header.predecessor != predecessor.segment
+          || header.predecessorLength != predecessor.length
+          || header.predecessorChecksum != predecessor.checksum
+        {
+          add(path, 40, "it does not follow the segment before it")
+        }
+      } catch {
+        add(path, UInt64(error.offset), error.reason)
+      }
+    } catch {
+      throw LogStoreError(error, "read a segment", file: path)
+    }
+  }
+
+  /// Every rule about one frame whose checksums hold.
+  private mutating func check(
+    _ frame: SegmentScan.Frame, into log: RowLog, _ path: String
+  ) throws(LogStoreError) {
+    var problem: FormatError?
+    do throws(FormatError) {
+      try FrameReader(frame).forEachBlock { (block, offset) throws(FormatError) in
+        for slot in block.rows.indices {
+          if let found = try check(block, slot, at: offset, into: log) { problem = found }
+        }
+      }
+    } catch {
+      problem = error
+    }
+    if let problem {
+      add(path, frame.offset + UInt64(problem.offset), problem.reason)
+    }
+    report.checkedCommits += 1
+    report.checkedRecords += UInt64(frame.header.recordCount)
+    try step(frame.header.length)
+  }
+
+  private func check(
+    _ block: DecodedBlock, _ slot: Int, at offset: UInt64, into log: RowLog
+  ) throws(FormatError) -> FormatError? {
+    let manifest = engine.manifest.value
+    let row = block.rows[slot]
+    return try block.withFields(slot) { (record) throws(FormatError) in
+      guard record.contentChecksum == row.contentChecksum else {
+        return FormatError("a record's content checksum does not match")
+      }
+      let text = record.hlc.assumingMemoryBound(to: UInt8.self)
+      guard let parts = parseHlc(text, format: engine.options.format) else {
+        return FormatError("a timestamp that does not parse")
+      }
+      if let pinned = state.physicalKind, parts.kind != pinned {
+        return FormatError("a timestamp of another kind of clock")
+      }
+      let node = UnsafeRawBufferPointer(rebasing: record.hlc[parts.nodeStart...])
+      let isSame = try block.withHlcKey(slot, format: engine.options.format) {
+        (_, physical, counter, otherNode) throws(FormatError) in
+        physical == parts.physical && counter == parts.counter && node.equals(otherNode)
+      }
+      guard isSame else { return FormatError("a timestamp that differs from its shape") }
+      // Only what is newer than the version before it in the log is logged.
+      let hash = manifest.hashSecret.hash(collection: record.collection, id: record.id)
+      if let older = log.newest(hash, below: .max) {
+        var order = compareNumbers(
+          parts.physical, parts.counter, older.row.physical, older.row.counter)
+        if order == 0 { order = withBytes(of: older.node) { node.compare($0) } }
+        guard order > 0 else { return FormatError("a version that is not newer than the last") }
+      }
+      log.append(
+        RowLog.NewRow(
+          hash: hash, physical: parts.physical, counter: parts.counter, node: node,
+          collection: record.collection, block: offset, slot: UInt8(slot),
+          contentChecksum: row.contentChecksum,
+          isDeletion: manifest.deletionValues.contains(row.type)))
+      return nil
+    }
+  }
+
+  private mutating func checkZeros(behind end: UInt64, _ path: String) throws(LogStoreError) {
+    do throws(SystemError) {
+      let file = try engine.files.file(path)
+      let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
+      defer { buffer.deallocate() }
+      var position = end
+      while true {
+        let count = try file.readExactly(into: buffer, at: position)
+        if count == 0 { return }
+        if !UnsafeRawBufferPointer(rebasing: buffer[..<count]).isZero {
+          add(path, position, "there are bytes behind the end of a sealed segment")
+          return
+        }
+        position += UInt64(count)
+      }
+    } catch {
+      throw LogStoreError(error, "read a segment", file: path)
+    }
+  }
+
+  // MARK: Derived data
+
+  /// An index is a function of the frames: it must be, byte for byte, what they give.
+  private mutating func checkIndex(
+    _ segment: SealedSegment, _ log: RowLog
+  ) throws(LogStoreError) {
+    let info = segment.info
+    let path = engine.directory.index(info.fileId)
+    let built = IndexBuilder.build(
+      log.snapshot(),
+      IndexBuilder.Segment(
+        storeId: engine.manifest.value.storeId, fileId: info.fileId, length: info.length,
+        firstSequence: info.firstSequence, lastSequence: info.lastSequence,
+        lastChecksum: info.lastChecksum))
+    if built.header.entryCount != info.entryCount {
+      add(
+        engine.directory.manifest, nil,
+        "segment \(info.fileId) has \(built.header.entryCount) keys, the manifest says \(info.entryCount)")
+      return
+    }
+    guard
+      let bytes = try engine.directory.contents(of: path, limit: UInt64(built.bytes.count) + 4_096)
+    else {
+      add(path, nil, "it is missing", isDerived: true)
+      return
+    }
+    let difference = withBytes(of: bytes) { found in
+      found.firstDifference(from: built.bytes.bytes)
+    }
+    if let difference {
+      add(path, UInt64(difference), "it differs from what the log gives", isDerived: true)
+    }
+    if info.indexLength != UInt64(built.bytes.count) || info.indexChecksum != built.headerChecksum {
+      add(
+        engine.directory.manifest, nil, "it describes another index of segment \(info.fileId)",
+        isDerived: true)
+    }
+  }
+
+  /// An entry is superseded exactly if a later segment holds its key.
+  private mutating func checkLiveness(_ position: Int, _ log: RowLog) throws(LogStoreError) {
+    let sealed = state.sealed[position]
+    let rows = log.snapshot()
+    let problem: String? = try engine.reading { () throws(ReadFailure) in
+      let index = try engine.index(of: sealed.segment)
+      for (row, superseder) in zip(rows.rows, rows.superseders) where superseder == RowLog.never {
+        let name = rows.collections[Int(row.collection)]
+        guard let entry = try find(row.hash, name, index, sealed.segment) else {
+          return "a key of segment \(sealed.segment.info.fileId) is not found"
+        }
+        var isDead = state.tail.contains {
+          $0.newest(row.hash, below: state.visibleRows) != nil
+        }
+        for later in state.sealed[(position + 1)...] where !isDead {
+          let laterIndex = try engine.index(of: later.segment)
+          isDead = try find(row.hash, name, laterIndex, later.segment) != nil
+        }
+        if isDead != sealed.dead[entry.rank] {
+          return isDead
+            ? "a superseded record of segment \(sealed.segment.info.fileId) is shown as live"
+            : "a live record of segment \(sealed.segment.info.fileId) is shown as superseded"
+        }
+      }
+      return nil
+    }
+    if let problem {
+      let generation = engine.manifest.value.livenessGeneration
+      let path =
+        generation > 0 ? engine.directory.liveness(generation) : engine.directory.manifest
+      add(path, nil, problem, isDerived: true)
+    }
+  }
+
+  private func find(
+    _ hash: KeyHash, _ collection: [UInt8], _ index: SealedIndex, _ segment: SealedSegment
+  ) throws(ReadFailure) -> SealedIndex.KeyEntry? {
+    do throws(IndexError) {
+      return try withBytes(of: collection) { (name) throws(IndexError) in
+        try index.find(hash, in: name)
+      }
+    } catch {
+      throw ReadFailure(error, segment)
+    }
+  }
+
+  // MARK: Tail
+
+  /// The unsealed segments, as far as the snapshot shows them.
+  private mutating func checkTail() throws(LogStoreError) {
+    var end = LogEnd()
+    if let last = state.sealed.last?.segment.info {
+      end = LogEnd(
+        segment: last.fileId, length: last.length, sequence: last.lastSequence,
+        checksum: last.lastChecksum)
+    }
+    for log in state.tail {
+      let path = engine.directory.segment(log.fileId)
+      try checkHeader(log.fileId, after: end, path)
+      let rows = RowLog(fileId: log.fileId, base: log.base)
+      var scan: SegmentScan
+      do throws(SystemError) {
+        let file = try engine.files.file(path)
+        scan = SegmentScan(
+          file, fileId: log.fileId, size: try file.size(), after: end,
+          maximumEpoch: engine.manifest.value.epoch)
+      } catch {
+        throw LogStoreError(error, "read the end of the log", file: path)
+      }
+      while scan.end.sequence < state.end.sequence {
+        let frame: SegmentScan.Frame?
+        do throws(SystemError) {
+          frame = try scan.next()
+        } catch {
+          throw LogStoreError(error, "read the end of the log", file: path)
+        }
+        guard let frame else { break }
+        try check(frame, into: rows, path)
+      }
+      end =
+        scan.end.segment == log.fileId
+        ? scan.end
+        : LogEnd(
+          segment: log.fileId, length: UInt64(SegmentHeader.size), sequence: end.sequence,
+          checksum: end.checksum)
+    }
+    if end.sequence != state.end.sequence || end.checksum != state.end.checksum {
+      add(
+        engine.directory.segment(max(end.segment, 1)), end.length,
+        "the log ends at commit \(describe(end.sequence)) instead of \(describe(state.end.sequence))")
+    }
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  /// The first offset at which two runs of bytes differ.
+  fileprivate func firstDifference(from other: UnsafeRawBufferPointer) -> Int? {
+    if equals(other) { return nil }
+    for offset in 0..<Swift.min(count, other.count) where self[offset] != other[offset] {
+      return offset
+    }
+    return Swift.min(count, other.count)
+  }
+}
