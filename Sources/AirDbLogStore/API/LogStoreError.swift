@@ -88,7 +88,8 @@ public struct LogStoreError: Error, Sendable {
     case .noSpace: "Free space, then try again; nothing was committed."
     case .tooManyOpenFiles: "Close files or raise the limit, then try again."
     case .protectedDataUnavailable: "Try again after the device has been unlocked."
-    case .outcomeUnknown: "Call reopen(), then look whether the batch is there; applying it again is safe."
+    case .outcomeUnknown:
+      "Call reopen(), then look whether the batch is there; applying it again is safe."
     case .inputOutput: "Look at the cause; the call can be tried again."
     case .closed: "Open the store again."
     case .suspended: "Call resume() first."
@@ -123,7 +124,8 @@ extension LogStoreError {
   }
 
   /// Damage found at `base + error.offset` of a file.
-  package static func corrupt(_ error: FormatError, file: String, base: UInt64 = 0) -> LogStoreError {
+  package static func corrupt(_ error: FormatError, file: String, base: UInt64 = 0) -> LogStoreError
+  {
     LogStoreError(
       .corrupt, "The file is damaged: \(error.reason).", file: file,
       offset: base &+ UInt64(error.offset))

@@ -33,11 +33,13 @@ package struct EngineOptions: Sendable {
     eventHandler = configuration.eventHandler
     guard authorLabel.count <= Limits.label else {
       throw LogStoreError(
-        .limitExceeded, "The author label has \(authorLabel.count) bytes; at most 1,024 are allowed.")
+        .limitExceeded,
+        "The author label has \(authorLabel.count) bytes; at most 1,024 are allowed.")
     }
     guard deletionValues.count <= Limits.deletionValues else {
       throw LogStoreError(
-        .limitExceeded, "There are \(deletionValues.count) deletion values; at most 64 are allowed.")
+        .limitExceeded, "There are \(deletionValues.count) deletion values; at most 64 are allowed."
+      )
     }
   }
 }

@@ -95,7 +95,8 @@ package enum Opening {
       }
     }
     if isData {
-      throw .corrupt("the manifest is missing beside the files of a store", file: directory.manifest)
+      throw .corrupt(
+        "the manifest is missing beside the files of a store", file: directory.manifest)
     }
     guard options.createsIfMissing else { throw notFound(directory) }
   }
@@ -260,9 +261,12 @@ package enum Opening {
     for segment in recovered.sealed.reversed() {
       let index = try engine.index(of: segment)
       do throws(IndexError) {
-        if let entry = try withBytes(of: collection, { (name) throws(IndexError) in
-          try index.find(row.hash, in: name)
-        }) {
+        if let entry = try withBytes(
+          of: collection,
+          { (name) throws(IndexError) in
+            try index.find(row.hash, in: name)
+          })
+        {
           return RowLog.Mark(row: number, segment: segment.info.fileId, rank: entry.rank)
         }
       } catch {

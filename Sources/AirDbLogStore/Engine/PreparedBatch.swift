@@ -71,7 +71,8 @@ package struct PreparedBatch: Sendable {
           recordIndex: index)
       case .tooLong(let field, let count, let limit):
         return LogStoreError(
-          .limitExceeded, "\(place): the \(field) has \(count) bytes; at most \(limit) are allowed.",
+          .limitExceeded,
+          "\(place): the \(field) has \(count) bytes; at most \(limit) are allowed.",
           recordIndex: index)
       }
     }

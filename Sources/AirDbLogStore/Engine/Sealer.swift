@@ -96,43 +96,45 @@ package struct Sealer {
     if !dead.contains(where: { $0.count > 0 }) { dead = [] }
     var old: UInt64 = 0
     let path = directory.manifest
-    try engine.manifest.update({ (manifest) throws(LogStoreError) in
-      old = manifest.livenessGeneration
-      manifest.segments = segments
-      manifest.livenessSequence = log.end.sequence
-      manifest.livenessGeneration = 0
-      manifest.livenessLength = 0
-      manifest.livenessChecksum = 0
-      if !dead.isEmpty {
-        let (bytes, checksum) = LivenessFile.encode(
-          generation: manifest.generation, sequence: log.end.sequence, storeId: manifest.storeId,
-          segments: zip(segments, dead).map { ($0.fileId, $1) })
-        manifest.livenessGeneration = manifest.generation
-        manifest.livenessLength = UInt64(bytes.count)
-        manifest.livenessChecksum = checksum
-        let file = directory.liveness(manifest.generation)
-        try syncing("write the liveness", file) { () throws(SystemError) in
-          try withBytes(of: bytes) { (bytes) throws(SystemError) in
-            try directory.writeSynced(bytes, to: file)
+    try engine.manifest.update(
+      { (manifest) throws(LogStoreError) in
+        old = manifest.livenessGeneration
+        manifest.segments = segments
+        manifest.livenessSequence = log.end.sequence
+        manifest.livenessGeneration = 0
+        manifest.livenessLength = 0
+        manifest.livenessChecksum = 0
+        if !dead.isEmpty {
+          let (bytes, checksum) = LivenessFile.encode(
+            generation: manifest.generation, sequence: log.end.sequence, storeId: manifest.storeId,
+            segments: zip(segments, dead).map { ($0.fileId, $1) })
+          manifest.livenessGeneration = manifest.generation
+          manifest.livenessLength = UInt64(bytes.count)
+          manifest.livenessChecksum = checksum
+          let file = directory.liveness(manifest.generation)
+          try syncing("write the liveness", file) { () throws(SystemError) in
+            try withBytes(of: bytes) { (bytes) throws(SystemError) in
+              try directory.writeSynced(bytes, to: file)
+            }
           }
         }
-      }
-      try syncing("sync the store's directory", directory.path) { () throws(SystemError) in
-        try directory.synchronizeDirectory()
-      }
-      manifest.end = log.end
-      manifest.lastCommitDate = log.commitDate
-      manifest.greatestHlc = Array((log.greatestHlc ?? "").utf8)
-      manifest.hlcPhysicalKind = log.physicalKind?.rawValue ?? 0
-    }) { failure in
-      switch failure {
-      case .notWritten(let error): Self.failure(error, "write the manifest", path)
-      case .unknown(let error):
-        LogStoreError(
-          .outcomeUnknown, "Could not replace the manifest: \(error.description).", file: path,
-          errno: error.errno)
-      }
-    }
+        try syncing("sync the store's directory", directory.path) { () throws(SystemError) in
+          try directory.synchronizeDirectory()
+        }
+        manifest.end = log.end
+        manifest.lastCommitDate = log.commitDate
+        manifest.greatestHlc = Array((log.greatestHlc ?? "").utf8)
+        manifest.hlcPhysicalKind = log.physicalKind?.rawValue ?? 0
+      },
+      orElse: { failure in
+        switch failure {
+        case .notWritten(let error): Self.failure(error, "write the manifest", path)
+        case .unknown(let error):
+          LogStoreError(
+            .outcomeUnknown, "Could not replace the manifest: \(error.description).", file: path,
+            errno: error.errno)
+        }
+      })
     if old > 0 { try? directory.remove(directory.liveness(old)) }
   }
 

@@ -215,7 +215,8 @@ struct Verifier {
     if built.header.entryCount != info.entryCount {
       add(
         engine.directory.manifest, nil,
-        "segment \(info.fileId) has \(built.header.entryCount) keys, the manifest says \(info.entryCount)")
+        "segment \(info.fileId) has \(built.header.entryCount) keys, the manifest says \(info.entryCount)"
+      )
       return
     }
     guard
@@ -326,7 +327,8 @@ struct Verifier {
     if end.sequence != state.end.sequence || end.checksum != state.end.checksum {
       add(
         engine.directory.segment(max(end.segment, 1)), end.length,
-        "the log ends at commit \(describe(end.sequence)) instead of \(describe(state.end.sequence))")
+        "the log ends at commit \(describe(end.sequence)) instead of \(describe(state.end.sequence))"
+      )
     }
   }
 }

@@ -373,7 +373,9 @@ extension Writer {
     stagedGreatest = nil
     queue.complete(
       group.map { staged in
-        if let error { (staged.request, .failure(error)) } else {
+        if let error {
+          (staged.request, .failure(error))
+        } else {
           (staged.request, .success(staged.outcome))
         }
       })
@@ -461,17 +463,20 @@ extension Writer {
     _ change: (inout Manifest) -> Void
   ) throws(LogStoreError) -> Manifest {
     let path = engine.directory.manifest
-    try engine.manifest.update({ (manifest) throws(LogStoreError) in
-      guard manifest.epoch < .max else {
-        throw LogStoreError(.limitExceeded, "The store has been written by 2^32 - 1 sessions.")
-      }
-      change(&manifest)
-    }) { failure in
-      switch failure {
-      case .notWritten(let error): LogStoreError(error, "write the manifest", file: path)
-      case .unknown(let error): self.unknown(error, "replace the manifest", path)
-      }
-    }
+    try engine.manifest.update(
+      { (manifest) throws(LogStoreError) in
+        guard manifest.epoch < .max else {
+          throw LogStoreError(
+            .limitExceeded, "The store has been written by 2^32 - 1 sessions.")
+        }
+        change(&manifest)
+      },
+      orElse: { failure in
+        switch failure {
+        case .notWritten(let error): LogStoreError(error, "write the manifest", file: path)
+        case .unknown(let error): self.unknown(error, "replace the manifest", path)
+        }
+      })
     return engine.manifest.value
   }
 
@@ -615,10 +620,12 @@ extension Writer {
 
   /// Puts a sealed segment in the place of its rows.
   private func installFinishedSeal() {
-    guard let outcome = finishedSeal.withLock({ outcome in
-      defer { outcome = nil }
-      return outcome
-    }) else { return }
+    guard
+      let outcome = finishedSeal.withLock({ outcome in
+        defer { outcome = nil }
+        return outcome
+      })
+    else { return }
     switch outcome {
     case .failed(let error, let isRetryable):
       if isRetryable { sealRefusal = error } else { poison(error) }

@@ -47,10 +47,12 @@ package final class WriterLock: Sendable {
 
   /// Gives the lock back. In a forked child this does nothing: the parent holds it.
   package func release() {
-    guard isOwnProcess, isHeld.withLock({ held in
-      defer { held = false }
-      return held
-    }) else { return }
+    guard isOwnProcess,
+      isHeld.withLock({ held in
+        defer { held = false }
+        return held
+      })
+    else { return }
     _ = Self.registry.withLock { $0.remove(identity) }
     // Closing releases too; doing both keeps a failing close from holding the lock.
     try? file.unlock()

@@ -73,7 +73,8 @@ package struct BlockHeader: Sendable, Equatable {
   }
 
   /// Whether the checksum of the whole block `bytes` holds.
-  package static func verify(_ bytes: UnsafeRawBufferPointer, file: UInt64, offset: UInt64) -> Bool {
+  package static func verify(_ bytes: UnsafeRawBufferPointer, file: UInt64, offset: UInt64) -> Bool
+  {
     bytes.load(UInt32.self, at: 0)
       == Checksum.bound(
         .block, file: file, offset: offset, UnsafeRawBufferPointer(rebasing: bytes[4...]))

@@ -171,7 +171,9 @@ package struct ByteReader {
       if shift == 63, byte > 1 { throw FormatError("a varint above 64 bits", at: offset - 1) }
       value |= UInt64(byte & 0x7F) << shift
       if byte < 0x80 {
-        if byte == 0, shift > 0 { throw FormatError("a varint not in shortest form", at: offset - 1) }
+        if byte == 0, shift > 0 {
+          throw FormatError("a varint not in shortest form", at: offset - 1)
+        }
         return value
       }
       shift += 7

@@ -75,7 +75,8 @@ package struct LogEnd: Sendable, Equatable {
   /// The header checksum of the frame.
   package var checksum: UInt32 = 0
 
-  package init(segment: UInt64 = 0, length: UInt64 = 0, sequence: UInt64 = 0, checksum: UInt32 = 0) {
+  package init(segment: UInt64 = 0, length: UInt64 = 0, sequence: UInt64 = 0, checksum: UInt32 = 0)
+  {
     self.segment = segment
     self.length = length
     self.sequence = sequence

@@ -72,7 +72,9 @@ extension DeadBits {
     for (position, byte) in bytes.enumerated() where byte != 0 {
       for bit in 0..<8 where byte >> UInt8(bit) & 1 == 1 {
         let rank = UInt64(position * 8 + bit)
-        guard rank < entryCount else { throw FormatError("a bit past the last entry", at: position) }
+        guard rank < entryCount else {
+          throw FormatError("a bit past the last entry", at: position)
+        }
         insert(rank)
       }
     }

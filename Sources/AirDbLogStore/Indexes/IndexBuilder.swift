@@ -195,7 +195,8 @@ package struct IndexBuilder {
     pages.finish(&out)
     let first =
       kind == .hlcEntries
-      ? 1 : header.sections[kind.rawValue - 1].firstPage + header.sections[kind.rawValue - 1].pageCount
+      ? 1
+      : header.sections[kind.rawValue - 1].firstPage + header.sections[kind.rawValue - 1].pageCount
     header[kind] = IndexHeader.Section(
       firstPage: first, pageCount: UInt32(out.count / Limits.pageSize) - first)
   }

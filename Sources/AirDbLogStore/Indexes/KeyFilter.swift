@@ -7,7 +7,9 @@ package enum KeyFilter {
     Int(truncatingIfNeeded: ((hash.first >> 32) &* UInt64(count)) >> 32)
   }
 
-  package static func insert(_ hash: KeyHash, into bits: UnsafeMutableRawBufferPointer, count: UInt32) {
+  package static func insert(
+    _ hash: KeyHash, into bits: UnsafeMutableRawBufferPointer, count: UInt32
+  ) {
     let start = block(hash, count: count) * IndexHeader.filterBlockSize
     for probe in 0..<7 {
       let bit = Int((hash.second >> UInt64(9 * probe)) & 511)

@@ -55,7 +55,8 @@ package struct PageSource: Sendable {
         }
         withBytes(of: bytes) {
           page.target.copyMemory(
-            from: UnsafeRawBufferPointer(rebasing: $0[Int(offset)..<(Int(offset) + Limits.pageSize)]))
+            from: UnsafeRawBufferPointer(
+              rebasing: $0[Int(offset)..<(Int(offset) + Limits.pageSize)]))
         }
       }
     } catch {

@@ -197,9 +197,11 @@ extension RowLog {
   /// The live rows below `bound` of one collection, in order of arrival.
   package func liveRows(in collection: UnsafeRawBufferPointer, below bound: UInt64) -> [Found] {
     lock.withLock {
-      guard let number = collections.items.firstIndex(where: {
-        withBytes(of: $0) { $0.equals(collection) }
-      }) else { return [] }
+      guard
+        let number = collections.items.firstIndex(where: {
+          withBytes(of: $0) { $0.equals(collection) }
+        })
+      else { return [] }
       return rows.indices.compactMap { index in
         rows[index].collection == UInt32(number) && isLive(UInt32(index), below: bound)
           ? found(UInt32(index)) : nil

@@ -75,7 +75,11 @@ package struct SortedRows {
     var high = chunks.count
     while low < high {
       let middle = (low + high) / 2
-      if isBelow(chunks[middle][chunks[middle].count - 1]) { low = middle + 1 } else { high = middle }
+      if isBelow(chunks[middle][chunks[middle].count - 1]) {
+        low = middle + 1
+      } else {
+        high = middle
+      }
     }
     guard low < chunks.count else { return }
     var place = Self.lowerBound(chunks[low], isBelow)

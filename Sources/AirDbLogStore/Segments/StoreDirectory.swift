@@ -15,7 +15,9 @@ package struct StoreDirectory: Sendable {
   package func segment(_ id: UInt64) -> String { path + "/" + hex(id) + ".segment" }
   package func index(_ id: UInt64) -> String { path + "/" + hex(id) + ".index" }
   package func newIndex(_ id: UInt64) -> String { path + "/" + hex(id) + ".index.new" }
-  package func liveness(_ generation: UInt64) -> String { path + "/" + hex(generation) + ".liveness" }
+  package func liveness(_ generation: UInt64) -> String {
+    path + "/" + hex(generation) + ".liveness"
+  }
 
   /// A file of the store by its name.
   package enum Name: Equatable {
