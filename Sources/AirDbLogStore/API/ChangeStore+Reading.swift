@@ -91,3 +91,11 @@ public struct ChangeCursor: Sendable, Hashable, Codable {
   /// Its place in that commit.
   public let ordinal: UInt64
 }
+
+extension ChangeCursor {
+  /// The place behind all records whose timestamps are not greater than this one, whether a record
+  /// has it or not.
+  public init(behind timestamp: String) {
+    self.init(timestamp: timestamp, sequence: .max, ordinal: .max)
+  }
+}

@@ -303,8 +303,10 @@ extension ChangeStore {
   /// - Complexity: In proportion to the bytes of the log that are not sealed.
   public func refresh() throws(LogStoreError) {
     try transition.withLock { () throws(LogStoreError) in
-      guard try opened.writer == nil else { return }
-      let fresh = try Opening.openForReading(directory, options, scheduler)
+      let current = try opened
+      guard current.writer == nil else { return }
+      let fresh = try Opening.openForReading(
+        directory, options, scheduler, previous: current.engine)
       state.withLock { $0 = .open(fresh) }
     }
   }

@@ -20,7 +20,8 @@ package final class Engine: Sendable {
 
   package init(
     options: EngineOptions, directory: StoreDirectory, manifest: ManifestStore,
-    published: Published, scheduler: any Scheduler, writerLock: WriterLock?
+    published: Published, scheduler: any Scheduler, writerLock: WriterLock?,
+    cache: BlockCache? = nil
   ) {
     self.options = options
     self.directory = directory
@@ -29,7 +30,7 @@ package final class Engine: Sendable {
     self.scheduler = scheduler
     self.writerLock = writerLock
     files = FileTable(directory: directory, capacity: options.maximumOpenFiles)
-    cache = BlockCache(capacity: options.cacheBytes)
+    self.cache = cache ?? BlockCache(capacity: options.cacheBytes)
   }
 
   package func report(_ event: StoreEvent) { options.eventHandler?(event) }

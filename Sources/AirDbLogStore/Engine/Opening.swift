@@ -281,9 +281,15 @@ package enum Opening {
   /// How often a reader follows a writer that changes the files under it.
   private static let attempts = 16
 
+  /// Opens for reading. What `previous` has loaded of sealed segments is kept.
   package static func openForReading(
-    _ directory: StoreDirectory, _ options: EngineOptions, _ scheduler: any Scheduler
+    _ directory: StoreDirectory, _ options: EngineOptions, _ scheduler: any Scheduler,
+    previous: Engine? = nil
   ) throws(LogStoreError) -> Opened {
+    let known = Dictionary(
+      uniqueKeysWithValues: (previous?.snapshot.sealed ?? []).map {
+        ($0.segment.info.fileId, $0.segment)
+      })
     var lastError: LogStoreError?
     for _ in 0..<attempts {
       guard let manifest = try directory.readManifest() else {
@@ -293,12 +299,20 @@ package enum Opening {
       }
       try check(manifest, options, directory)
       do throws(LogStoreError) {
-        let recovered = try Recovery.run(directory, manifest, options)
+        // After a recovery by another session the same place may hold another block.
+        let isSameSession = previous?.manifest.value.epoch == manifest.epoch
+        let recovered = try Recovery.run(
+          directory, manifest, options, known: isSameSession ? known : [:])
         for tail in recovered.tail where tail.needsSync { try synchronize(tail, directory) }
         let engine = Engine(
           options: options, directory: directory, manifest: ManifestStore(manifest, in: directory),
-          published: published(recovered), scheduler: scheduler, writerLock: nil)
+          published: published(recovered), scheduler: scheduler, writerLock: nil,
+          cache: isSameSession ? previous?.cache : nil)
         try markSuperseded(engine, recovered)
+        // Now, since a writer removes the liveness file when it seals another segment.
+        try engine.loadLiveness()
+        let current = try directory.readManifest()
+        if current?.livenessGeneration != manifest.livenessGeneration { continue }
         return Opened(engine: engine, writer: nil)
       } catch {
         // A writer that moves on meanwhile can make the files look damaged, or a file go. Real damage

@@ -611,11 +611,15 @@ extension Writer {
       sealRefusal = nil
       schedule(sealing)
     }
+    awaitSeal()
+    if let sealRefusal { throw sealRefusal }
+    if let refusal { throw refusal }
+  }
+
+  private func awaitSeal() {
     queue.wait(
       until: { finishedSeal.withLock { $0 != nil } }, help: { engine.scheduler.help() })
     installFinishedSeal()
-    if let sealRefusal { throw sealRefusal }
-    if let refusal { throw refusal }
   }
 
   /// Puts a sealed segment in the place of its rows.
@@ -729,7 +733,11 @@ extension Writer {
   /// nothing to look up. The writer takes no batch afterwards.
   package func close() throws(LogStoreError) {
     try queue.exclusively { () throws(LogStoreError) in
-      if let refusal, refusal.code == .outcomeUnknown { return }
+      if let refusal, refusal.code == .outcomeUnknown {
+        // Nothing may touch the files any more when somebody recovers them.
+        if sealing != nil, sealRefusal == nil { awaitSeal() }
+        return
+      }
       defer { poison(LogStoreError(.closed, "The store has been closed.")) }
       try waitForSeal()
       guard hasWritten else { return }
