@@ -49,7 +49,7 @@ extension Engine {
       if let known = segment.loadedIndex.withLock({ $0 }) { return known }
       let index: SealedIndex
       do throws(IndexError) {
-        index = try load(segment, .file(path: directory.index(segment.info.fileId), files))
+        index = try load(segment, .file(files))
       } catch {
         throw ReadFailure(error, segment)
       }
@@ -91,7 +91,7 @@ extension Engine {
           "the segment holds \(result.header.entryCount) keys, its manifest entry says \(info.entryCount)",
           file: directory.segment(info.fileId))
       }
-      var origin = PageSource.Origin.file(path: path, files)
+      var origin = PageSource.Origin.file(files)
       if options.isReadOnly {
         origin = .memory(Array(result.bytes.bytes))
       } else {
@@ -104,7 +104,7 @@ extension Engine {
           origin = .memory(Array(result.bytes.bytes))
           report(.failed(LogStoreError(error, "write an index", file: path)))
         }
-        files.remove(path)
+        files.remove(.index(info.fileId))
       }
       do throws(IndexError) {
         let index = try load(segment, origin)
@@ -162,7 +162,7 @@ extension Engine {
     var scan: SegmentScan
     do throws(SystemError) {
       scan = SegmentScan(
-        try files.file(path), fileId: info.fileId, size: info.length,
+        try files.file(.segment(info.fileId)), fileId: info.fileId, size: info.length,
         after: segment.predecessor, maximumEpoch: manifest.value.epoch)
     } catch {
       throw LogStoreError(error, "open a segment", file: path)

@@ -41,14 +41,23 @@ extension Engine {
   package func record(
     _ place: Place, in block: DecodedBlock
   ) throws(LogStoreError) -> ChangeRecord {
-    let path = directory.segment(place.file)
     guard place.slot < block.rows.count else {
-      throw .corrupt("an index names a record that is not there", file: path, offset: place.block)
+      throw .corrupt(
+        "an index names a record that is not there", file: directory.segment(place.file),
+        offset: place.block)
     }
     do throws(FormatError) {
       return try block.record(place.slot)
     } catch {
-      throw .corrupt(error, file: path, base: place.block)
+      throw .corrupt(error, file: directory.segment(place.file), base: place.block)
+    }
+  }
+
+  private func segmentFile(_ id: UInt64) throws(LogStoreError) -> OpenFile {
+    do throws(SystemError) {
+      return try files.file(.segment(id))
+    } catch {
+      throw LogStoreError(error, "open a segment", file: directory.segment(id))
     }
   }
 
@@ -59,13 +68,7 @@ extension Engine {
   package func block(_ file: UInt64, _ offset: UInt64) throws(LogStoreError) -> DecodedBlock {
     let key = BlockCache.Key.block(file, offset)
     if let known = cache.object(key) as? DecodedBlock { return known }
-    let path = directory.segment(file)
-    let open: OpenFile
-    do throws(SystemError) {
-      open = try files.file(path)
-    } catch {
-      throw LogStoreError(error, "open a segment", file: path)
-    }
+    let open = try segmentFile(file)
     let block = try withUnsafeTemporaryAllocation(byteCount: Self.firstRead, alignment: 16) {
       (buffer) throws(LogStoreError) in
       let got = try read(open, into: buffer, at: offset)
@@ -74,14 +77,14 @@ extension Engine {
       do throws(FormatError) {
         header = try BlockHeader.decode(bytes)
       } catch {
-        throw .corrupt(error, file: path, base: offset)
+        throw .corrupt(error, file: open.path, base: offset)
       }
       let length = Int(header.length)
       if length <= got {
         return try decode(
-          UnsafeRawBufferPointer(rebasing: bytes[..<length]), file, offset, path)
+          UnsafeRawBufferPointer(rebasing: bytes[..<length]), file, offset, open.path)
       }
-      return try readLarge(open, length, file, offset, path)
+      return try readLarge(open, length, file, offset, open.path)
     }
     cache.insert(block, for: key, cost: block.cost)
     return block
@@ -139,17 +142,11 @@ extension Engine {
   package func frameHeader(
     of block: BlockHeader, _ file: UInt64, _ offset: UInt64
   ) throws(LogStoreError) -> FrameHeader {
-    let path = directory.segment(file)
+    let open = try segmentFile(file)
     guard UInt64(block.frameDistance) <= offset else {
-      throw .corrupt("a block before its frame", file: path, offset: offset)
+      throw .corrupt("a block before its frame", file: open.path, offset: offset)
     }
     let start = offset - UInt64(block.frameDistance)
-    let open: OpenFile
-    do throws(SystemError) {
-      open = try files.file(path)
-    } catch {
-      throw LogStoreError(error, "open a segment", file: path)
-    }
     return try withUnsafeTemporaryAllocation(byteCount: FrameHeader.size, alignment: 8) {
       (buffer) throws(LogStoreError) in
       let got = try read(open, into: buffer, at: start)
@@ -157,7 +154,7 @@ extension Engine {
         return try FrameHeader.decode(
           UnsafeRawBufferPointer(rebasing: buffer[..<got]), file: file, offset: start)
       } catch {
-        throw .corrupt(error, file: path, base: start)
+        throw .corrupt(error, file: open.path, base: start)
       }
     }
   }

@@ -81,7 +81,7 @@ struct Verifier {
     if UInt64(log.count) != info.recordCount {
       add(path, nil, "it has \(log.count) records, the manifest says \(info.recordCount)")
     }
-    try checkZeros(behind: info.length, path)
+    try checkZeros(behind: info.length, of: info.fileId, path)
     try checkIndex(sealed.segment, log)
     try checkLiveness(position, log)
   }
@@ -90,7 +90,7 @@ struct Verifier {
     _ id: UInt64, after predecessor: LogEnd, _ path: String
   ) throws(LogStoreError) {
     do throws(SystemError) {
-      let file = try engine.files.file(path)
+      let file = try engine.files.file(.segment(id))
       var bytes = [UInt8](repeating: 0, count: SegmentHeader.size)
       let count = try bytes.withUnsafeMutableBufferPointer { (buffer) throws(SystemError) in
         try file.readExactly(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
@@ -178,9 +178,11 @@ struct Verifier {
     }
   }
 
-  private mutating func checkZeros(behind end: UInt64, _ path: String) throws(LogStoreError) {
+  private mutating func checkZeros(
+    behind end: UInt64, of id: UInt64, _ path: String
+  ) throws(LogStoreError) {
     do throws(SystemError) {
-      let file = try engine.files.file(path)
+      let file = try engine.files.file(.segment(id))
       let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
       defer { buffer.deallocate() }
       var position = end
@@ -300,7 +302,7 @@ struct Verifier {
       let rows = RowLog(fileId: log.fileId, base: log.base)
       var scan: SegmentScan
       do throws(SystemError) {
-        let file = try engine.files.file(path)
+        let file = try engine.files.file(.segment(log.fileId))
         scan = SegmentScan(
           file, fileId: log.fileId, size: try file.size(), after: end,
           maximumEpoch: engine.manifest.value.epoch)

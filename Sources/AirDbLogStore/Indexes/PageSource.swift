@@ -21,7 +21,7 @@ package struct PageSource: Sendable {
 
   /// Where the bytes are.
   package enum Origin: Sendable {
-    case file(path: String, FileTable)
+    case file(FileTable)
     /// An index that a read-only open had to build: it may not write it.
     case memory([UInt8])
   }
@@ -46,8 +46,8 @@ package struct PageSource: Sendable {
     let offset = UInt64(number) * UInt64(Limits.pageSize)
     do throws(SystemError) {
       switch origin {
-      case .file(let path, let files):
-        let count = try files.file(path).readExactly(into: page.target, at: offset)
+      case .file(let files):
+        let count = try files.file(.index(fileId)).readExactly(into: page.target, at: offset)
         guard count == Limits.pageSize else { throw SystemError(errno: 0, call: "short") }
       case .memory(let bytes):
         guard Int(offset) + Limits.pageSize <= bytes.count else {

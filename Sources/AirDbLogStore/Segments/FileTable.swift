@@ -8,7 +8,7 @@ package final class FileTable: Sendable {
   private let state = Locked(State())
 
   private struct State {
-    var files: [String: Entry] = [:]
+    var files: [StoreDirectory.Name: Entry] = [:]
     var clock: UInt64 = 0
   }
 
@@ -23,17 +23,17 @@ package final class FileTable: Sendable {
   }
 
   /// The file, open for reading.
-  package func file(_ path: String) throws(SystemError) -> OpenFile {
+  package func file(_ name: StoreDirectory.Name) throws(SystemError) -> OpenFile {
     let known = state.withLock { state -> OpenFile? in
       state.clock += 1
-      state.files[path]?.lastUse = state.clock
-      return state.files[path]?.file
+      state.files[name]?.lastUse = state.clock
+      return state.files[name]?.file
     }
     if let known { return known }
-    let fresh = try open(path)
+    let fresh = try open(name)
     // What falls out of the table is closed outside the lock.
     let (file, _) = state.withLock { state -> (OpenFile, OpenFile?) in
-      if let other = state.files[path] { return (other.file, fresh) }
+      if let other = state.files[name] { return (other.file, fresh) }
       var evicted: OpenFile?
       if state.files.count >= capacity,
         let oldest = state.files.min(by: { $0.value.lastUse < $1.value.lastUse })
@@ -42,29 +42,29 @@ package final class FileTable: Sendable {
         state.files[oldest.key] = nil
       }
       state.clock += 1
-      state.files[path] = Entry(file: fresh, lastUse: state.clock)
+      state.files[name] = Entry(file: fresh, lastUse: state.clock)
       return (fresh, evicted)
     }
     return file
   }
 
   /// Opens a file; out of descriptors, it first gives back those that it holds.
-  private func open(_ path: String) throws(SystemError) -> OpenFile {
+  private func open(_ name: StoreDirectory.Name) throws(SystemError) -> OpenFile {
     do {
-      return try directory.open(path, .read)
+      return try directory.open(directory.path(of: name), .read)
     } catch {
       guard error.isTooManyFiles else { throw error }
       removeAll()
-      return try directory.open(path, .read)
+      return try directory.open(directory.path(of: name), .read)
     }
   }
 
-  package func remove(_ path: String) {
-    _ = state.withLock { $0.files.removeValue(forKey: path) }
+  package func remove(_ name: StoreDirectory.Name) {
+    _ = state.withLock { $0.files.removeValue(forKey: name) }
   }
 
   package func removeAll() {
-    _ = state.withLock { state -> [String: Entry] in
+    _ = state.withLock { state -> [StoreDirectory.Name: Entry] in
       defer { state.files = [:] }
       return state.files
     }

@@ -20,7 +20,7 @@ package struct StoreDirectory: Sendable {
   }
 
   /// A file of the store by its name.
-  package enum Name: Equatable {
+  package enum Name: Hashable, Sendable {
     case manifest
     case newManifest
     case lock
@@ -28,6 +28,18 @@ package struct StoreDirectory: Sendable {
     case index(UInt64)
     case newIndex(UInt64)
     case liveness(UInt64)
+  }
+
+  package func path(of name: Name) -> String {
+    switch name {
+    case .manifest: manifest
+    case .newManifest: newManifest
+    case .lock: lock
+    case .segment(let id): segment(id)
+    case .index(let id): index(id)
+    case .newIndex(let id): newIndex(id)
+    case .liveness(let generation): liveness(generation)
+    }
   }
 
   /// What a name in the directory stands for; nil for a foreign file.
