@@ -1,0 +1,33 @@
+import Foundation
+
+/// `airdb-log`: looks into a store, checks it, and shows the engine at work on real input.
+@main
+struct AirDbLog {
+  @MainActor
+  static func main() async {
+    // A reader that has enough closes the pipe; that shows as an error of `write`, never as a death
+    // that would leave the demo's files behind.
+    signal(SIGPIPE, SIG_IGN)
+    exit(await run(Array(CommandLine.arguments.dropFirst())).rawValue)
+  }
+
+  @MainActor
+  private static func run(_ arguments: [String]) async -> ExitCode {
+    do {
+      try await Command.run(arguments)
+      try Output.standard.flush()
+      return .success
+    } catch let interruption as Interrupted {
+      // All is cleaned up: now end as the signal would have ended us, so that a shell sees it.
+      signal(interruption.signal, SIG_DFL)
+      raise(interruption.signal)
+      return .refused
+    } catch {
+      try? Output.standard.flush()
+      let failure = ToolError(error)
+      Output.errors.writeLine("airdb-log: \(failure.message)")
+      if let advice = failure.advice { Output.errors.writeLine(advice) }
+      return failure.exitCode
+    }
+  }
+}

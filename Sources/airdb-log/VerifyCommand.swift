@@ -1,0 +1,47 @@
+import AirDbLogStore
+
+extension Command {
+  static let verify = Command(
+    name: "verify", operands: "STORE", operandCount: 1...1, options: [.deletions],
+    summary: "Checks every byte of a store.",
+    details: """
+      Each problem is a line: the file, the offset, what is wrong. Exit code 1 if there is one.
+      "Derived" is what the next open for writing builds again from the log; all else is lost data.
+      """
+  ) { arguments, command in
+    let report: VerificationReport
+    do {
+      let opened = try arguments.openStore(for: command)
+      let progress = Progress("Checking")
+      defer { progress.finish() }
+      report = try opened.store.verify { progress.show($0) }
+    } catch let error as LogStoreError where error.code == .corrupt {
+      let place = describe(error.file ?? arguments.operands[0], error.offset)
+      try Output.standard.printLine("\(place): \(error.message)")
+      throw ToolError(
+        .damage, "The store is damaged and does not open.", advice: error.recoverySuggestion)
+    }
+    for problem in report.problems {
+      let kind = problem.isDerived ? " (derived)" : ""
+      try Output.standard.printLine(
+        "\(describe(problem.file, problem.offset)): \(problem.reason)\(kind)")
+    }
+    let checked =
+      "\(Figures.count(report.checkedCommits, "commit", "commits")), "
+      + "\(Figures.count(report.checkedRecords, "record", "records")), "
+      + Figures.bytes(report.checkedBytes)
+    guard !report.isClean else {
+      return try Output.standard.printLine("No damage in \(checked).")
+    }
+    let isDerived = report.problems.allSatisfy(\.isDerived)
+    throw ToolError(
+      .damage, "\(Figures.count(report.problems.count, "problem", "problems")) in \(checked).",
+      advice: isDerived
+        ? "Open the store for writing once: what is damaged is built again from the log."
+        : "Keep a copy of the directory, and restore from a backup or a peer.")
+  }
+
+  private static func describe(_ file: String, _ offset: UInt64?) -> String {
+    offset.map { "\(file) at offset \($0)" } ?? file
+  }
+}
