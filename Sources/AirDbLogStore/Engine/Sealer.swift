@@ -43,6 +43,8 @@ package struct Sealer {
     let id = job.state.end.segment
     // Recovery 5: the segment, its index, the liveness, the directory, the manifest.
     try syncing("sync a full segment", directory.segment(id)) { () throws(SystemError) in
+      // What was reserved behind the last frame is given back.
+      try job.file.truncate(to: job.state.end.length)
       try job.file.synchronize()
     }
     engine.published.withLock { state in
