@@ -48,13 +48,18 @@ let package = Package(
       swiftSettings: settings),
     .executableTarget(name: "airdb-log", dependencies: ["AirDbLogStore"], swiftSettings: settings),
     .target(
-      name: "TestSupport", dependencies: ["AirDbLogStore"], path: "Tests/TestSupport",
+      name: "TestSupport", dependencies: ["AirDbLogStore", "HlcText"], path: "Tests/TestSupport",
+      swiftSettings: settings),
+    // What tests run in processes of their own: writers that are killed, and measurements.
+    .executableTarget(
+      name: "CrashWriter", dependencies: ["AirDbLogStore", "TestSupport"], path: "Tests/CrashWriter",
       swiftSettings: settings),
     .testTarget(name: "HlcTextTests", dependencies: ["HlcText"], swiftSettings: settings),
     .testTarget(
       name: "AirDbContractTests", dependencies: ["AirDbContract"], swiftSettings: settings),
     .testTarget(
-      name: "AirDbLogStoreTests", dependencies: ["AirDbLogStore", "TestSupport"],
+      name: "AirDbLogStoreTests",
+      dependencies: ["AirDbLogStore", "HlcText", "CAirDbPlatform", "TestSupport", "CrashWriter"],
       swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]

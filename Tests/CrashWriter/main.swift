@@ -1,0 +1,3 @@
+import AirDbLogStore
+
+print("usage: CrashWriter <command> <arguments>")
