@@ -115,7 +115,7 @@ extension Engine {
         if let bound, !id.lexicographicallyPrecedes(bound) { return }
         best.append((id, place))
         // Let it grow to twice the limit before it is cut back, so that the cost is amortized.
-        if best.count >= 2 * limit, limit < Int.max / 2 {
+        if best.count / 2 >= limit {
           best.sort { $0.id.lexicographicallyPrecedes($1.id) }
           best.removeLast(best.count - limit)
           bound = best.last?.id
