@@ -2,16 +2,21 @@
 import PackageDescription
 
 // With this variable set, the branches for Apple platforms are compiled and run on Linux
-// against small stand-in modules that have the public signatures (see Tests/AppleStandIns).
-let appleStandIns = Context.environment["AIRDB_APPLE_STAND_INS"] != nil
+// against small stand-in modules that have the public signatures: "compression" for the tests,
+// "darwin" for all branches but without tests (see Tests/apple-check.sh).
+let appleStandIns = Context.environment["AIRDB_APPLE_STAND_INS"]
 
 let settings: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("InternalImportsByDefault"),
 ]
 
-let lz4: Target.Dependency =
-  appleStandIns ? "Compression" : .target(name: "CLZ4", condition: .when(platforms: [.linux]))
+let system: [Target.Dependency] =
+  switch appleStandIns {
+  case nil: [.target(name: "CLZ4", condition: .when(platforms: [.linux]))]
+  case "darwin": ["Compression", "Darwin"]
+  default: ["Compression"]
+  }
 
 // The adapter contract as the engine sees it: that of this package, or with the trait, AirDB's own.
 let contract: [Target.Dependency] = [
@@ -44,7 +49,7 @@ let package = Package(
     .target(name: "AirDbContract", dependencies: ["HlcText"], swiftSettings: settings),
     .target(
       name: "AirDbLogStore",
-      dependencies: contract + ["HlcText", "CAirDbPlatform", lz4],
+      dependencies: contract + ["HlcText", "CAirDbPlatform"] + system,
       swiftSettings: settings),
     .executableTarget(name: "airdb-log", dependencies: ["AirDbLogStore"], swiftSettings: settings),
     .target(
@@ -80,3 +85,23 @@ let package = Package(
       name: "GuideAdaptersTests", dependencies: ["GuideAdapters"], swiftSettings: settings),
   ]
 #endif
+
+if appleStandIns != nil {
+  package.targets += [
+    .target(
+      name: "Compression", path: "Tests/AppleStandIns/Compression",
+      linkerSettings: [.linkedLibrary("lz4")]),
+    .testTarget(
+      name: "CompressionTests", dependencies: ["Compression"],
+      path: "Tests/AppleStandIns/CompressionTests"),
+  ]
+}
+if appleStandIns == "darwin" {
+  package.targets += [
+    .target(name: "CDarwin", path: "Tests/AppleStandIns/CDarwin"),
+    .target(name: "Darwin", dependencies: ["CDarwin"], path: "Tests/AppleStandIns/Darwin"),
+    .executableTarget(
+      name: "apple-exercise", dependencies: ["AirDbLogStore", "Darwin"],
+      path: "Tests/AppleStandIns/Exercise", swiftSettings: settings),
+  ]
+}
