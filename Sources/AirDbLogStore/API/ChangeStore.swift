@@ -74,8 +74,6 @@ public final class ChangeStore: Sendable {
   /// - Throws: ``LogStoreError`` with `storeInUse` if it is open for writing; `storeNotFound`.
   public static func destroy(at path: String) throws(LogStoreError) {
     let directory = StoreDirectory(path: path, platform: SystemPlatform())
-    guard try directory.contents(of: directory.manifest, limit: UInt64(Limits.manifest)) != nil
-    else { throw LogStoreError(.storeNotFound, "There is no store.", file: path) }
     try Opening.destroy(directory)
   }
 
@@ -118,10 +116,15 @@ public final class ChangeStore: Sendable {
       guard let writer = try opened.writer else {
         throw LogStoreError(.readOnly, "The store is open read-only.")
       }
-      guard writer.engine.writerLock?.isOwnProcess != false else {
-        throw LogStoreError(.forkedProcess, "The store was opened by the parent of this process.")
-      }
+      try checkProcess(writer.engine)
       return writer
+    }
+  }
+
+  /// A forked child has the parent's lock and files, and must use neither.
+  private func checkProcess(_ engine: Engine) throws(LogStoreError) {
+    guard engine.writerLock?.isOwnProcess != false else {
+      throw LogStoreError(.forkedProcess, "The store was opened by the parent of this process.")
     }
   }
 }
@@ -289,6 +292,7 @@ extension ChangeStore {
     try transition.withLock { () throws(LogStoreError) in
       let current = try opened
       if let writer = current.writer {
+        try checkProcess(current.engine)
         try? writer.close()
         current.engine.files.removeAll()
         current.engine.writerLock?.release()

@@ -348,23 +348,31 @@ package enum Opening {
 
   // MARK: Destroying
 
-  /// Removes the files of a store and, if nothing foreign is left in it, its directory.
+  /// Removes the files of a store and, if nothing foreign is left in it, its directory. What an
+  /// earlier attempt left is removed as well.
   package static func destroy(_ directory: StoreDirectory) throws(LogStoreError) {
+    let hasFiles: Bool
+    do throws(SystemError) {
+      hasFiles = try directory.list().contains { $0 != .lock }
+    } catch {
+      if error.isNotFound { throw notFound(directory) }
+      throw LogStoreError(error, "look into the store's directory", file: directory.path)
+    }
+    guard hasFiles else { throw notFound(directory) }
     let lock = try WriterLock(directory)
     defer { lock.release() }
+    // A damaged manifest does not keep a store from being removed.
+    let manifest = try? directory.readManifest()
     do throws(SystemError) {
       // The manifest first: what a crash leaves is no store, and is never taken for one.
-      for name in try directory.list().sorted(by: { first, _ in first == .manifest }) {
-        switch name {
-        case .manifest: try directory.remove(directory.manifest)
-        case .newManifest: try directory.remove(directory.newManifest)
-        case .segment(let id): try directory.remove(directory.segment(id))
-        case .index(let id): try directory.remove(directory.index(id))
-        case .newIndex(let id): try directory.remove(directory.newIndex(id))
-        case .liveness(let generation): try directory.remove(directory.liveness(generation))
-        case .lock: break
-        }
-        if name == .manifest { try directory.synchronizeDirectory() }
+      let names = try directory.list()
+      if names.contains(.manifest) {
+        try directory.remove(directory.manifest)
+        try directory.synchronizeDirectory()
+      }
+      for name in names where name != .manifest && name != .lock {
+        if let manifest, isForeign(name, manifest) { continue }
+        try directory.remove(directory.path(of: name))
       }
       try directory.remove(directory.lock)
       do throws(SystemError) {
@@ -374,6 +382,15 @@ package enum Opening {
       }
     } catch {
       throw LogStoreError(error, "remove the store", file: directory.path)
+    }
+  }
+
+  /// Whether a file has the name of a store's, but a number that this store never gave out.
+  private static func isForeign(_ name: StoreDirectory.Name, _ manifest: Manifest) -> Bool {
+    switch name {
+    case .segment(let id), .index(let id), .newIndex(let id): id >= manifest.fileIdLimit
+    case .liveness(let generation): generation > manifest.generation + 1
+    case .manifest, .newManifest, .lock: false
     }
   }
 }

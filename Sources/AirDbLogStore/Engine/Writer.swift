@@ -733,9 +733,11 @@ extension Writer {
   /// nothing to look up. The writer takes no batch afterwards.
   package func close() throws(LogStoreError) {
     try queue.exclusively { () throws(LogStoreError) in
-      if let refusal, refusal.code == .outcomeUnknown {
+      // After a failure nothing is written any more; nor by a second call, when the lock has been
+      // given back.
+      if let refusal {
         // Nothing may touch the files any more when somebody recovers them.
-        if sealing != nil, sealRefusal == nil { awaitSeal() }
+        if refusal.code == .outcomeUnknown, sealing != nil, sealRefusal == nil { awaitSeal() }
         return
       }
       defer { poison(LogStoreError(.closed, "The store has been closed.")) }

@@ -8,7 +8,7 @@ package final class WriterLock: Sendable {
   private let identity: FileIdentity
   private let platform: any Platform
   private let process: Int32
-  private let isHeld = Locked(true)
+  private let isHeld = Locked(false)
 
   private static let registry = Locked(Set<FileIdentity>())
 
@@ -38,6 +38,9 @@ package final class WriterLock: Sendable {
       _ = Self.registry.withLock { $0.remove(identity) }
       throw inUse
     }
+    // Only now: the initializer of a refused open runs `deinit` too, which must not release what
+    // another one holds.
+    isHeld.withLock { $0 = true }
   }
 
   deinit { release() }
