@@ -144,6 +144,7 @@ package struct ByteReader {
 
   package var remaining: Int { bytes.count - offset }
 
+  @inline(__always)
   package mutating func read<T: FixedWidthInteger>(
     _ type: T.Type = T.self
   ) throws(FormatError) -> T {
@@ -154,6 +155,7 @@ package struct ByteReader {
     return T(littleEndian: value)
   }
 
+  @inline(__always)
   package mutating func read(count: Int) throws(FormatError) -> UnsafeRawBufferPointer {
     guard count >= 0, remaining >= count else {
       throw FormatError("a length goes past the end", at: offset)
@@ -163,7 +165,17 @@ package struct ByteReader {
     return slice
   }
 
+  @inline(__always)
   package mutating func readVarint() throws(FormatError) -> UInt64 {
+    // Nearly all varints of the format are one byte.
+    if offset < bytes.count, bytes[offset] < 0x80 {
+      offset += 1
+      return UInt64(bytes[offset - 1])
+    }
+    return try readLongVarint()
+  }
+
+  private mutating func readLongVarint() throws(FormatError) -> UInt64 {
     var value: UInt64 = 0
     var shift: UInt64 = 0
     while true {

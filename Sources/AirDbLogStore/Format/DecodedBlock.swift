@@ -18,9 +18,7 @@ package final class DecodedBlock: @unchecked Sendable {
   private let shapes: [HlcShape]
   /// Ranges of the metadata.
   private let nodes: [Range<Int>]
-  private let authors: [Data]
-  /// The same as ranges of the metadata.
-  private let authorRanges: [Range<Int>]
+  private let authors: [Range<Int>]
   /// The metadata, then the payloads and the slack that decompression needs.
   private let memory: UnsafeMutableRawBufferPointer
   private let payloadStart: Int
@@ -28,27 +26,28 @@ package final class DecodedBlock: @unchecked Sendable {
   /// One record's metadata. Offsets are into the block's metadata.
   package struct Row {
     package var type: Int64
-    package var contentChecksum: UInt32
-    var collection: UInt32
+    /// Of the timestamp, if there is a shape.
+    var physical: UInt64 = 0
+    var counter: UInt64 = 0
+    package var contentChecksum: UInt32 = 0
+    var id: UInt32 = 0
+    var idCount: UInt32 = 0
+    /// The text of the timestamp, if there is no shape.
+    var hlc: UInt32 = 0
+    var signature: UInt32 = 0
+    var signatureCount: UInt32 = 0
+    var payload: UInt32
+    var payloadCount: UInt32 = 0
+    var hlcCount: UInt16 = 0
+    // Indexes into the tables, which have at most as many items as there are rows: 256.
+    var collection: UInt16 = 0
+    var node: UInt16 = 0
+    var author: UInt16 = 0
+    /// Index of the shape plus 1; 0 if the text is stored as it is.
+    var shape: UInt16 = 0
     var idForm: PackedUuid.Form
     var hasAuthor: Bool
     var hasSignature: Bool
-    /// Index of the shape plus 1; 0 if the text is stored as it is.
-    var shape: UInt32
-    var id: Int
-    var idCount: Int
-    /// The text of the timestamp, if there is no shape.
-    var hlc: Int
-    var hlcCount: Int
-    /// Of the timestamp, if there is a shape.
-    var physical: UInt64
-    var counter: UInt64
-    var node: UInt32
-    var author: UInt32
-    var signature: Int
-    var signatureCount: Int
-    var payload: Int
-    var payloadCount: Int
   }
 
   /// How much of the cache this takes, in bytes.
@@ -100,13 +99,22 @@ package final class DecodedBlock: @unchecked Sendable {
     shapes = parsed.shapes
     nodes = parsed.nodes
     authors = parsed.authors
-    authorRanges = parsed.authorRanges
   }
 
   deinit { memory.deallocate() }
 
+  @inline(__always)
   private func bytes(_ start: Int, _ count: Int) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(rebasing: memory[start..<(start + count)])
+  }
+
+  @inline(__always)
+  private func bytes(_ start: UInt32, _ count: UInt32) -> UnsafeRawBufferPointer {
+    bytes(Int(start), Int(count))
+  }
+
+  private func payload(of row: Row) -> UnsafeRawBufferPointer {
+    bytes(payloadStart + Int(row.payload), Int(row.payloadCount))
   }
 }
 
@@ -119,14 +127,14 @@ extension DecodedBlock {
     guard let type = Int(exactly: row.type).flatMap(MutationType.init(rawValue:)) else {
       throw FormatError("a mutation type that cannot be made")
     }
-    let payload = bytes(payloadStart + row.payload, row.payloadCount)
+    let payload = payload(of: row)
     return ChangeRecord(
       id: try withId(slot) { (id) throws(FormatError) in try Self.text(id) },
       collection: collections[Int(row.collection)],
       type: type,
       payload: payload.isEmpty ? Data() : Data(payload),
       hlcTimestamp: try withHlc(slot) { (hlc) throws(FormatError) in try Self.text(hlc) },
-      authorPublicKey: row.hasAuthor ? authors[Int(row.author)] : nil,
+      authorPublicKey: row.hasAuthor ? Data(author(of: row)) : nil,
       signature: row.hasSignature ? Data(bytes(row.signature, row.signatureCount)) : nil)
   }
 
@@ -151,7 +159,7 @@ extension DecodedBlock {
     _ slot: Int, _ body: (UnsafeRawBufferPointer) throws(FormatError) -> Result
   ) throws(FormatError) -> Result {
     let row = rows[slot]
-    if row.shape == 0 { return try body(bytes(row.hlc, row.hlcCount)) }
+    if row.shape == 0 { return try body(bytes(row.hlc, UInt32(row.hlcCount))) }
     let shape = shapes[Int(row.shape - 1)]
     let node = node(of: row)
     return try withScratch(Limits.hlc) { (scratch) throws(FormatError) in
@@ -183,9 +191,9 @@ extension DecodedBlock {
       let kind = HlcPhysicalKind(rawValue: shapes[Int(row.shape - 1)].kind)
       return try body(kind, row.physical, row.counter, node(of: row))
     }
-    let text = bytes(row.hlc, row.hlcCount)
+    let text = bytes(row.hlc, UInt32(row.hlcCount))
     guard let parts = parseHlc(text.assumingMemoryBound(to: UInt8.self), format: format) else {
-      throw FormatError("a timestamp that does not parse", at: BlockHeader.size + row.hlc)
+      throw FormatError("a timestamp that does not parse", at: BlockHeader.size + Int(row.hlc))
     }
     return try body(
       parts.kind, parts.physical, parts.counter,
@@ -203,16 +211,16 @@ extension DecodedBlock {
           try body(
             RecordBytes(
               collection: collection, id: id, hlc: hlc, type: row.type,
-              payload: bytes(payloadStart + row.payload, row.payloadCount),
-              author: row.hasAuthor ? authorBytes(row) : nil,
+              payload: payload(of: row),
+              author: row.hasAuthor ? author(of: row) : nil,
               signature: row.hasSignature ? bytes(row.signature, row.signatureCount) : nil))
         }
       }
     }
   }
 
-  private func authorBytes(_ row: Row) -> UnsafeRawBufferPointer {
-    let range = authorRanges[Int(row.author)]
+  private func author(of row: Row) -> UnsafeRawBufferPointer {
+    let range = authors[Int(row.author)]
     return bytes(range.lowerBound, range.count)
   }
 
@@ -241,8 +249,7 @@ private struct Parser {
   var collections: [String] = []
   var shapes: [HlcShape] = []
   var nodes: [Range<Int>] = []
-  var authors: [Data] = []
-  var authorRanges: [Range<Int>] = []
+  var authors: [Range<Int>] = []
   var rows: ContiguousArray<DecodedBlock.Row> = []
 
   init(_ metadata: UnsafeRawBufferPointer, _ header: BlockHeader) throws(FormatError) {
@@ -271,15 +278,14 @@ private struct Parser {
     }
     for _ in 0..<(try reader.readTableCount(most: most)) {
       let author = try reader.readSized(limit: Limits.key)
-      authors.append(Data(author))
-      authorRanges.append((reader.offset - author.count)..<reader.offset)
+      authors.append((reader.offset - author.count)..<reader.offset)
     }
     rows.reserveCapacity(Int(header.recordCount))
     var physical: UInt64 = 0
     var payload = 0
     for _ in 0..<header.recordCount {
       let row = try parseRow(&reader, physical: &physical, payload: payload)
-      payload += row.payloadCount
+      payload += Int(row.payloadCount)
       guard payload <= Int(header.rawLength) else {
         throw FormatError("payloads longer than the block", at: reader.offset)
       }
@@ -299,10 +305,8 @@ private struct Parser {
       throw FormatError("unknown row flags", at: start)
     }
     var row = DecodedBlock.Row(
-      type: Int64((flags >> 4) & 3), contentChecksum: 0, collection: 0, idForm: idForm,
-      hasAuthor: flags & 4 != 0, hasSignature: flags & 8 != 0, shape: 0, id: 0, idCount: 0, hlc: 0,
-      hlcCount: 0, physical: 0, counter: 0, node: 0, author: 0, signature: 0, signatureCount: 0,
-      payload: payload, payloadCount: 0)
+      type: Int64((flags >> 4) & 3), payload: UInt32(payload), idForm: idForm,
+      hasAuthor: flags & 4 != 0, hasSignature: flags & 8 != 0)
     if row.type == 3 {
       row.type = try reader.readZigzag()
       guard row.type < 0 || row.type > 2 else {
@@ -313,13 +317,13 @@ private struct Parser {
     row.contentChecksum = try reader.read()
     let id =
       idForm == .text ? try reader.readSized(limit: Limits.id) : try reader.read(count: 16)
-    row.id = reader.offset - id.count
-    row.idCount = id.count
+    row.id = UInt32(reader.offset - id.count)
+    row.idCount = UInt32(id.count)
     row.shape = try reader.readIndex(below: shapes.count + 1)
     if row.shape == 0 {
       let text = try reader.readSized(limit: Limits.hlc)
-      row.hlc = reader.offset - text.count
-      row.hlcCount = text.count
+      row.hlc = UInt32(reader.offset - text.count)
+      row.hlcCount = UInt16(text.count)
     } else {
       physical = physical &+ UInt64(bitPattern: try reader.readZigzag())
       row.physical = physical
@@ -331,14 +335,14 @@ private struct Parser {
     if row.hasAuthor { row.author = try reader.readIndex(below: authors.count) }
     if row.hasSignature {
       let signature = try reader.readSized(limit: Limits.key)
-      row.signature = reader.offset - signature.count
-      row.signatureCount = signature.count
+      row.signature = UInt32(reader.offset - signature.count)
+      row.signatureCount = UInt32(signature.count)
     }
     let payloadCount = try reader.readVarint()
     guard payloadCount <= UInt64(Limits.payload) else {
       throw FormatError("a payload above the limit", at: reader.offset)
     }
-    row.payloadCount = Int(payloadCount)
+    row.payloadCount = UInt32(payloadCount)
     return row
   }
 }
@@ -352,10 +356,10 @@ extension ByteReader {
     return Int(count)
   }
 
-  fileprivate mutating func readIndex(below count: Int) throws(FormatError) -> UInt32 {
+  fileprivate mutating func readIndex(below count: Int) throws(FormatError) -> UInt16 {
     let start = offset
     let index = try readVarint()
     guard index < UInt64(count) else { throw FormatError("an index past its table", at: start) }
-    return UInt32(index)
+    return UInt16(index)
   }
 }
