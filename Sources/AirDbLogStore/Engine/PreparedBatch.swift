@@ -21,10 +21,10 @@ package struct PreparedBatch: Sendable {
     items.reserveCapacity(records.count)
     var kind: HlcPhysicalKind?
     var total = 0
-    for (index, record) in records.enumerated() {
+    for index in records.indices {
       let item: Item
       do throws(Refusal) {
-        item = try withBytes(of: record) { (bytes) throws(Refusal) in
+        item = try withBytes(of: records[index]) { (bytes) throws(Refusal) in
           total += bytes.size
           return try Self.check(bytes, format: format, secret: secret)
         }
@@ -32,7 +32,7 @@ package struct PreparedBatch: Sendable {
         throw error.error(at: index)
       }
       if let known = kind, known != item.parts.kind {
-        throw Refusal.mixed(record.hlcTimestamp).error(at: index)
+        throw Refusal.mixed(records[index].hlcTimestamp).error(at: index)
       }
       kind = item.parts.kind
       items.append(item)

@@ -66,19 +66,20 @@ package func withBytes<Result, Failure: Error>(
 }
 
 /// Calls `body` with the UTF-8 of a text.
+@inline(__always)
 package func withUTF8<Result, Failure: Error>(
   _ text: String, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
 ) throws(Failure) -> Result {
-  var text = text
-  var result: Swift.Result<Result, Failure>!
-  text.withUTF8 { utf8 in
+  let fast = text.utf8.withContiguousStorageIfAvailable { utf8 -> Swift.Result<Result, Failure> in
     do throws(Failure) {
-      result = .success(try body(UnsafeRawBufferPointer(utf8)))
+      return .success(try body(UnsafeRawBufferPointer(utf8)))
     } catch {
-      result = .failure(error)
+      return .failure(error)
     }
   }
-  return try result.get()
+  if let fast { return try fast.get() }
+  // A string bridged from another runtime: its UTF-8 has to be made.
+  return try withBytes(of: Array(text.utf8), body)
 }
 
 private func withData<Result, Failure: Error>(
