@@ -26,7 +26,9 @@ struct AirDbLog {
       try? Output.standard.flush()
       let failure = ToolError(error)
       Output.errors.writeLine("airdb-log: \(failure.message)")
-      if let advice = failure.advice { Output.errors.writeLine(advice) }
+      for line in failure.advice?.split(separator: "\n", omittingEmptySubsequences: false) ?? [] {
+        Output.errors.writeLine(String(line))
+      }
       return failure.exitCode
     }
   }

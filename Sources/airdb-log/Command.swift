@@ -20,7 +20,7 @@ struct Command: Sendable {
   @MainActor
   static func run(_ arguments: [String]) async throws {
     guard let name = arguments.first else {
-      throw ToolError(.usage, "There is no command.\n\n\(Help.overview)")
+      throw ToolError(.usage, "No command is given.", advice: "\n\(Help.overview)")
     }
     let rest = arguments.dropFirst()
     if ["--help", "-h"].contains(name) { return try Help.print(rest) }

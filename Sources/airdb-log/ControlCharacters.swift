@@ -3,7 +3,9 @@
 // id could rewrite the screen or look like another one.
 
 /// The control character at the front of UTF-8 bytes, and its length; nil if there is none.
-func controlCharacter(_ bytes: UnsafeBufferPointer<UInt8>.SubSequence) -> (code: UInt32, length: Int)? {
+func controlCharacter(
+  _ bytes: UnsafeBufferPointer<UInt8>.SubSequence
+) -> (code: UInt32, length: Int)? {
   let first = bytes[bytes.startIndex]
   if first < 0x20 || first == 0x7F { return (UInt32(first), 1) }
   // The others are in U+0080...U+009F, U+061C and U+2000...U+2069.

@@ -59,11 +59,14 @@ final class Output: @unchecked Sendable {
       } else if errno == EPIPE {
         readerIsGone = true
       } else if errno != EINTR {
-        throw ToolError(.notFound, "Could not write the output: \(String(cString: strerror(errno))).")
+        throw ToolError(.notFound, "Could not write the output: \(systemErrorText()).")
       }
     }
   }
 }
+
+/// What `errno` says.
+func systemErrorText() -> String { String(cString: strerror(errno)) }
 
 /// `write(2)`, under a name that methods of that name do not hide.
 func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {

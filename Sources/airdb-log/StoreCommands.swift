@@ -6,8 +6,7 @@ import Foundation
 extension Command.Option {
   static let deletions = Command.Option(
     name: "--deletions", value: "LIST",
-    meaning: "The mutation types that are deletions in this store; 2 unless it was\n"
-      + String(repeating: " ", count: 20) + "created with others.")
+    meaning: "The store's deletion types, as in 2,7, if it was created with others than 2.")
 }
 
 extension Arguments {
