@@ -28,6 +28,8 @@ package struct Recovered {
     package var length: UInt64
     /// The size of the file.
     package var size: UInt64
+    /// Of the last good frame, or of that before the segment if it has none.
+    package var commitDate: Int64
     /// Whether there is something other than zeros behind `length`.
     package var isDirty: Bool
     /// Whether it has commits that asked to survive power loss and are not known durable: a reader
@@ -236,7 +238,7 @@ package struct Recovery {
     let log = RowLog(fileId: id, base: firstRow)
     var tail = Recovered.Tail(
       fileId: id, log: log, firstSequence: 0, end: position, length: UInt64(SegmentHeader.size),
-      size: candidate.size, isDirty: false, needsSync: false)
+      size: candidate.size, commitDate: result.commitDate, isDirty: false, needsSync: false)
     var scan = SegmentScan(
       candidate.file, fileId: id, size: candidate.size, after: position,
       maximumEpoch: manifest.epoch)
@@ -262,6 +264,7 @@ package struct Recovery {
         checksum: position.checksum)
       : scan.end
     tail.end = end
+    tail.commitDate = result.commitDate
     firstRow = log.end
     result.replayedRecords += log.count
     result.tail.append(tail)

@@ -104,6 +104,7 @@ package final class Writer: @unchecked Sendable {
       reserved = tail.length
       lastSequence = tail.end.sequence
       lastChecksum = tail.end.checksum
+      commitDate = tail.commitDate
       if position < recovered.tail.count - 1 { try roll() }
     }
   }
