@@ -59,6 +59,10 @@ let package = Package(
     .executableTarget(
       name: "CrashWriter", dependencies: ["AirDbLogStore", "TestSupport"], path: "Tests/CrashWriter",
       swiftSettings: settings),
+    // Writes stores for the independent decoder to read, and the fixtures of the specification.
+    .executableTarget(
+      name: "StoreWriter", dependencies: ["AirDbLogStore", "HlcText", "TestSupport"],
+      path: "Tests/StoreWriter", swiftSettings: settings),
     .testTarget(name: "HlcTextTests", dependencies: ["HlcText"], swiftSettings: settings),
     .testTarget(
       name: "AirDbContractTests", dependencies: ["AirDbContract"], swiftSettings: settings),
