@@ -221,6 +221,8 @@ package enum Opening {
     _ engine: Engine, _ recovered: Recovered
   ) throws(LogStoreError) {
     let end = recovered.tail.last?.log.end ?? 0
+    // Rows that superseded a row of the tail: what that one superseded in turn is not theirs.
+    var supersedesTail: Set<UInt64> = []
     for (position, tail) in recovered.tail.enumerated() {
       let rows = tail.log.snapshot()
       for (index, row) in rows.rows.enumerated() where !row.hasOlder {
@@ -230,6 +232,7 @@ package enum Opening {
           tail.log.newest(row.hash, below: number).map { (tail.log, $0) }
         }).first {
           log.supersede(older.number, by: number)
+          supersedesTail.insert(number)
         }
       }
     }
@@ -241,7 +244,8 @@ package enum Opening {
         let rows = tail.log.snapshot()
         for (index, row) in rows.rows.enumerated() where !row.hasOlder {
           let number = rows.base + UInt64(index)
-          guard number >= recovered.firstUnmarkedRow else { continue }
+          guard number >= recovered.firstUnmarkedRow, !supersedesTail.contains(number)
+          else { continue }
           if let mark = try mark(
             row, number, collection: rows.collections[Int(row.collection)], recovered, engine)
           {
