@@ -70,6 +70,8 @@ let package = Package(
       name: "AirDbLogStoreTests",
       dependencies: ["AirDbLogStore", "HlcText", "CAirDbPlatform", "TestSupport", "CrashWriter"],
       swiftSettings: settings),
+    .testTarget(
+      name: "ToolTests", dependencies: ["airdb-log", "AirDbLogStore"], swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
 )
