@@ -51,7 +51,10 @@ let package = Package(
       name: "AirDbLogStore",
       dependencies: contract + ["HlcText", "CAirDbPlatform"] + system,
       swiftSettings: settings),
-    .executableTarget(name: "airdb-log", dependencies: ["AirDbLogStore"], swiftSettings: settings),
+    // Without access to what is `package`: the tool is a client of the library like any other.
+    .executableTarget(
+      name: "airdb-log", dependencies: ["AirDbLogStore"], packageAccess: false,
+      swiftSettings: settings),
     .target(
       name: "TestSupport", dependencies: ["AirDbLogStore", "HlcText"], path: "Tests/TestSupport",
       swiftSettings: settings),
@@ -71,7 +74,8 @@ let package = Package(
       dependencies: ["AirDbLogStore", "HlcText", "CAirDbPlatform", "TestSupport", "CrashWriter"],
       swiftSettings: settings),
     .testTarget(
-      name: "ToolTests", dependencies: ["airdb-log", "AirDbLogStore"], swiftSettings: settings),
+      name: "ToolTests", dependencies: ["airdb-log", "AirDbLogStore"], packageAccess: false,
+      swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
 )
