@@ -38,6 +38,8 @@ package final class SealedSegment: Sendable {
   /// The frame before the segment's first.
   package let predecessor: LogEnd
   package let loadedIndex = Locked<SealedIndex?>(nil)
+  /// How often the index has been built again.
+  package let rebuilds = Locked<UInt16>(0)
 
   package init(_ info: Manifest.Segment, predecessor: LogEnd) {
     self.info = info

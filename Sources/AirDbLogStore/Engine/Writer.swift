@@ -4,8 +4,8 @@ internal import HlcText
 /// durable state.
 ///
 /// Invariants:
-/// - Everything but `queue`, `failure`, `syncState` and `finishedSeal` is touched by the leader of the
-///   commit queue only.
+/// - Everything but `queue`, `failure`, `syncState`, `syncTarget` and `finishedSeal` is touched by the
+///   leader of the commit queue only.
 /// - Rows of a frame are in the active log before the frame is written, and visible only after it has
 ///   reached its durability level.
 /// - All frames of a group go to one segment: before a segment is rolled over, what is staged is
@@ -58,11 +58,19 @@ package final class Writer: @unchecked Sendable {
   private var sealRefusal: LogStoreError?
   private let finishedSeal = Locked<Sealer.Outcome?>(nil)
   private let syncState = Locked(SyncState())
+  private let syncTarget = Locked(SyncTarget())
   private let reduced = Locked(false)
 
   private struct Staged {
     var request: CommitRequest
     var outcome: CommitOutcome
+  }
+
+  /// The published end of the log, and the files that must be synced to make it durable.
+  private struct SyncTarget {
+    var sealing: OpenFile?
+    var active: OpenFile?
+    var end = LogEnd()
   }
 
   private struct SyncState {
@@ -367,7 +375,10 @@ extension Writer {
     staged.removeAll(keepingCapacity: true)
     var error: LogStoreError?
     if frames.count > 0 { error = writeAndSync() }
-    if error == nil { publish() }
+    if error == nil, frames.count > 0 {
+      publish()
+      if engine.options.durability != .powerLoss { scheduleSync(frames.count) }
+    }
     frames.removeAll()
     frames.shrink(toCapacity: 1 << 20)
     marks.removeAll(keepingCapacity: true)
@@ -390,10 +401,7 @@ extension Writer {
       return unknown(error, "write to the log", file.path)
     }
     hasWritten = true
-    guard engine.options.durability == .powerLoss else {
-      scheduleSync(frames.count)
-      return nil
-    }
+    guard engine.options.durability == .powerLoss else { return nil }
     do throws(SystemError) {
       if try file.synchronize() < .stable { reportReduced() }
     } catch {
@@ -419,7 +427,6 @@ extension Writer {
 
   /// Makes what was staged visible, in one step.
   private func publish() {
-    guard frames.count > 0 else { return }
     let end = end
     let isDurable = engine.options.durability == .powerLoss
     engine.published.withLock { state in
@@ -433,6 +440,7 @@ extension Writer {
       }
       if !marks.isEmpty { state.insert(marks) }
     }
+    syncTarget.withLock { $0 = SyncTarget(sealing: sealing?.file, active: file, end: end) }
   }
 }
 
@@ -707,10 +715,10 @@ extension Writer {
 
   /// Makes everything published so far survive power loss.
   package func synchronize() throws(LogStoreError) {
-    // The files and the end belong together: both as of between two groups.
-    let (open, end) = queue.exclusively { ([sealing?.file, file].compactMap { $0 }, publishedEnd) }
+    // Does not wait for the leader, who may be waiting for a seal that is queued behind this.
+    let target = syncTarget.withLock { $0 }
     if let refusal { throw refusal }
-    for file in open {
+    for case let file? in [target.sealing, target.active] {
       do throws(SystemError) {
         try file.synchronize()
       } catch {
@@ -720,7 +728,7 @@ extension Writer {
       }
     }
     engine.published.withLock { state in
-      if state.durableEnd.sequence < end.sequence { state.durableEnd = end }
+      if state.durableEnd.sequence < target.end.sequence { state.durableEnd = target.end }
     }
   }
 
