@@ -76,6 +76,7 @@ let package = Package(
     .testTarget(
       name: "ToolTests", dependencies: ["airdb-log", "AirDbLogStore"], packageAccess: false,
       swiftSettings: settings),
+    .testTarget(name: "TidyTests", swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
 )
