@@ -59,9 +59,10 @@ let package = Package(
       name: "TestSupport", dependencies: ["AirDbLogStore", "HlcText"], path: "Tests/TestSupport",
       swiftSettings: settings),
     // What tests run in processes of their own: writers that are killed, and measurements.
+    .target(name: "CHeapProbe", path: "Tests/CHeapProbe"),
     .executableTarget(
-      name: "CrashWriter", dependencies: ["AirDbLogStore", "TestSupport"], path: "Tests/CrashWriter",
-      swiftSettings: settings),
+      name: "CrashWriter", dependencies: ["AirDbLogStore", "TestSupport", "CHeapProbe"],
+      path: "Tests/CrashWriter", swiftSettings: settings),
     // Writes stores for the independent decoder to read, and the fixtures of the specification.
     .executableTarget(
       name: "StoreWriter", dependencies: ["AirDbLogStore", "HlcText", "TestSupport"],
