@@ -8,7 +8,7 @@ public enum Durability: Sendable, Hashable, Codable {
   case processCrash
 }
 
-/// How a store is opened. A value that is recorded in the store, such as ``hlcFormat``, counts when
+/// How a store is opened. A value that is recorded in the store, such as ``timestampFormat``, counts when
 /// the store is created; opening it with another one is an error.
 public struct Configuration: Sendable {
   /// What commits survive. Not recorded in the store.
@@ -23,7 +23,7 @@ public struct Configuration: Sendable {
   /// How timestamps are read and ordered. Recorded.
   public var timestampFormat: TimestampFormat = .hybrid
 
-  /// The raw values of ``MutationType`` that are deletions; at most 64. Recorded.
+  /// The raw values of `MutationType` that are deletions; at most 64. Recorded.
   public var deletionValues: Set<Int> = [2]
 
   /// Opens without the writer's lock, beside a live writer if there is one, and writes nothing.
@@ -48,6 +48,7 @@ public struct Configuration: Sendable {
   /// Bytes of the log that a clean open may have to replay: closing seals a longer tail.
   package var replayBytes: UInt64 = 256 << 10
 
+  /// The defaults, which the properties state.
   public init() {}
 
   /// For an app extension: less than 12 MiB of heap altogether.
