@@ -36,6 +36,19 @@ extension ChangeStore {
     if let writer = try writerIfAny { try writer.synchronize() }
     try Backup(try engine, to: path).run()
   }
+
+  /// Whether backups of the device leave the store out, as the system has it now. False where there
+  /// are no such backups. See ``Configuration/isExcludedFromBackup``.
+  public var isExcludedFromBackup: Bool {
+    get throws(LogStoreError) {
+      let engine = try engine
+      do throws(SystemError) {
+        return try engine.platform.isExcludedFromBackup(engine.directory.path)
+      } catch {
+        throw LogStoreError(error, "read an attribute", file: engine.directory.path)
+      }
+    }
+  }
 }
 
 /// Figures about a store.

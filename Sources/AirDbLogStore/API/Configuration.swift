@@ -35,6 +35,16 @@ public struct Configuration: Sendable {
   /// Open descriptors of sealed segments and indexes, at most; a few more are used for the tail.
   public var maximumOpenFiles: Int = 32
 
+  /// The class of data protection of the store's directory, and so of all its files; nil leaves it
+  /// to the system. Set when the store is created, and for its copies. Without effect elsewhere than
+  /// on Apple platforms.
+  public var fileProtection: FileProtection?
+
+  /// Whether backups of the device leave the store out. Set when the store is created, and for its
+  /// copies; ``ChangeStore/isExcludedFromBackup`` reads it back. Without effect elsewhere than on
+  /// Apple platforms.
+  public var isExcludedFromBackup = false
+
   /// Called with what happens inside: recoveries, repairs, failures. From any thread, never with a
   /// lock of the store held; it must return soon and not call the store.
   public var eventHandler: (@Sendable (StoreEvent) -> Void)?
@@ -60,6 +70,25 @@ public struct Configuration: Sendable {
     configuration.segmentRecords = 8_192
     return configuration
   }
+}
+
+/// When the files of a store can be read while the device is locked: Apple's classes of data
+/// protection.
+///
+/// A store opens files again and again, since it keeps few of them open. Under a class that forbids
+/// this while the device is locked, calls then fail with `protectedDataUnavailable`: nothing is
+/// damaged, and they succeed after the device has been unlocked.
+public enum FileProtection: Sendable, Hashable {
+  /// Never while the device is locked. For stores that are used in the foreground only.
+  case complete
+  /// Files that are open stay so; none is opened again. For a store that goes on for a while after
+  /// the device has been locked.
+  case completeUnlessOpen
+  /// From the first unlock after a start on: works in the background. What the system does by
+  /// itself.
+  case completeUntilFirstUserAuthentication
+  /// Always: Apple's `none`.
+  case unprotected
 }
 
 /// How the timestamps of a store are written and ordered.

@@ -124,6 +124,10 @@ package enum Opening {
         hashSecret: KeyHashSecret(first: random.2, second: random.3),
         hlcFormat: options.format.rawValue, deletionValues: options.deletionValues)
       manifest.createdDate = directory.platform.wallClockMilliseconds()
+      // Before there is any content, which inherits it.
+      if let attributes = options.attributes {
+        try directory.platform.setAttributes(directory.path, attributes)
+      }
       try directory.replaceManifest(manifest)
       return manifest
     } catch {
