@@ -141,6 +141,7 @@ extension Writer {
   }
 
   private func schedule(_ job: Sealer.Job) {
+    isSealUnderWay = true
     engine.scheduler.schedule { [weak self] in self?.seal(job) }
   }
 
@@ -192,6 +193,7 @@ extension Writer {
         return outcome
       })
     else { return }
+    isSealUnderWay = false
     switch outcome {
     case .failed(let error, let isRetryable):
       if isRetryable { sealRefusal = error } else { poison(error) }

@@ -57,6 +57,8 @@ package final class Writer: @unchecked Sendable {
 
   // Sealing.
   var sealing: Sealer.Job?
+  /// Whether the sealer has it and has not answered yet.
+  var isSealUnderWay = false
   /// Why the last attempt to seal failed, if another one may succeed.
   var sealRefusal: LogStoreError?
   let finishedSeal = Locked<Sealer.Outcome?>(nil)
@@ -247,7 +249,7 @@ extension Writer {
       // given back.
       if let refusal {
         // Nothing may touch the files any more when somebody recovers them.
-        if refusal.code == .outcomeUnknown, sealing != nil, sealRefusal == nil { awaitSeal() }
+        if refusal.code == .outcomeUnknown, isSealUnderWay { awaitSeal() }
         return
       }
       defer { poison(LogStoreError(.closed, "The store has been closed.")) }
