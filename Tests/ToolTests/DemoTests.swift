@@ -213,6 +213,6 @@ struct DemoTests {
       atPath: "\(repository.path)/.git/objects/\(object.prefix(2))/\(object.dropFirst(2))")
     let outcome = try demo(["--repository", repository.path], in: folder)
     expectEverything(outcome)
-    #expect(outcome.output.contains("Note        for 1 content that this clone lacks"))
+    #expect(outcome.output.contains("Note        1 content replaced by the id: not in this clone"))
   }
 }

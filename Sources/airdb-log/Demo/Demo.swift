@@ -82,8 +82,9 @@
         "Replayed",
         "\(Figures.count(result.commits, "commit", "commits")), "
           + "\(Figures.count(result.records, "record", "records")) in "
-          + "\(Figures.duration(result.duration)): "
-          + "\(Figures.rate(result.records, in: result.duration)) records/s, git included")
+          + "\(Figures.duration(result.duration)), "
+          + "\(Figures.duration(result.storeDuration)) of it in the store: "
+          + "\(Figures.rate(result.records, in: result.storeDuration)) records/s")
       try report(
         "Bytes",
         "payloads \(Figures.bytes(result.payloadBytes)); the log, with LZ4, "
@@ -91,8 +92,8 @@
       if result.standIns > 0 {
         try report(
           "Note",
-          "for \(Figures.count(result.standIns, "content", "contents")) that this clone lacks, or "
-            + "that are larger than 256 MiB, their ids stand in")
+          "\(Figures.count(result.standIns, "content", "contents")) replaced by the id: not in this "
+            + "clone, or larger than 256 MiB")
       }
       return result
     }

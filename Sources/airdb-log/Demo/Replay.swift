@@ -13,6 +13,8 @@
       /// The commit in whose tree the replay ended.
       var lastCommit = ""
       var duration = Duration.zero
+      /// The part of it that the store took.
+      var storeDuration = Duration.zero
     }
 
     let repository: Repository
@@ -43,7 +45,8 @@
           try interruption.check()
           try apply(commit, from: blobs, to: store, &clock, &result)
           progress.show(
-            Double(result.commits) / Double(total), "\(Figures.count(result.records)) records")
+            Double(result.commits) / Double(max(total, 1)),
+            Figures.count(result.records, "record", "records"))
         }
         result.duration = ContinuousClock.now - start
         result.standIns = blobs.standIns
@@ -67,7 +70,9 @@
       var bytes = 0
       func flush() throws {
         guard !batch.isEmpty else { return }
+        let start = ContinuousClock.now
         let outcome = try store.applyAndWait(batch)
+        result.storeDuration += ContinuousClock.now - start
         guard outcome.accepted == batch.count else {
           throw ToolError(
             .damage,
