@@ -87,6 +87,9 @@ let package = Package(
     .testTarget(
       name: "ToolTests", dependencies: ["airdb-log", "AirDbLogStore"], packageAccess: false,
       swiftSettings: settings),
+    .testTarget(
+      name: "DocumentationTests", dependencies: ["AirDbLogStore", "TestSupport"],
+      swiftSettings: settings),
     .testTarget(name: "TidyTests", swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
