@@ -207,7 +207,7 @@ extension Writer {
   /// Whether the platform could not give the durability that was asked for.
   package var isReduced: Bool { reduced.withLock { $0 } }
 
-  private func reportReduced() {
+  func reportReduced() {
     let isNew = reduced.withLock { reduced in
       defer { reduced = true }
       return !reduced
