@@ -68,13 +68,10 @@ extension Engine {
     let storeId = manifest.value.storeId
     let source = PageSource(
       fileId: info.fileId, origin, build: segment.rebuilds.withLock { $0 }, cache: cache)
-    // What the header says of its size is checked against the file before memory is allocated by it.
-    let size = try source.size()
     return try SealedIndex(source) { header in
       header.storeId == storeId && header.segmentLength == info.length
         && header.lastChecksum == info.lastChecksum && header.entryCount == info.entryCount
         && header.recordCount == info.recordCount
-        && UInt64(header.pageCount) * UInt64(Limits.pageSize) == size
     }
   }
 

@@ -65,7 +65,7 @@ package struct BlockEncoder: ~Copyable {
     addRow(record, parts: parts, contentChecksum: contentChecksum)
     payloads.append(record.payload)
     recordCount += 1
-    if payloads.count >= target || rows.count >= 2 * target
+    if payloads.count >= target || metadataSize >= 2 * target
       || recordCount == UInt32(Limits.recordsPerBlock)
     {
       finishBlock(
@@ -73,6 +73,12 @@ package struct BlockEncoder: ~Copyable {
         offsets: &offsets)
     }
     return place
+  }
+
+  /// Of rows and tables: large ids, keys or nodes must not make a block that costs a reader of one
+  /// record megabytes.
+  private var metadataSize: Int {
+    rows.count + collections.size + nodes.size + authors.size + shapes.count * HlcShape.size
   }
 
   private mutating func addRow(_ record: RecordBytes, parts: HlcParts, contentChecksum: UInt32) {
@@ -186,6 +192,8 @@ package struct BlockEncoder: ~Copyable {
 private struct ByteTable: ~Copyable {
   private var bytes = ByteBuffer(capacity: 512)
   private var ends: [Int] = []
+
+  var size: Int { bytes.count }
 
   mutating func removeAll() {
     bytes.removeAll()

@@ -36,6 +36,24 @@ package struct Manifest: Sendable, Equatable {
     package var deadCount: UInt64
     package var indexLength: UInt64
     package var lastCommitDate: Int64
+
+    package init(
+      fileId: UInt64, length: UInt64, firstSequence: UInt64, lastSequence: UInt64,
+      lastChecksum: UInt32, indexChecksum: UInt32, recordCount: UInt64, entryCount: UInt64,
+      deadCount: UInt64, indexLength: UInt64, lastCommitDate: Int64
+    ) {
+      self.fileId = fileId
+      self.length = length
+      self.firstSequence = firstSequence
+      self.lastSequence = lastSequence
+      self.lastChecksum = lastChecksum
+      self.indexChecksum = indexChecksum
+      self.recordCount = recordCount
+      self.entryCount = entryCount
+      self.deadCount = deadCount
+      self.indexLength = indexLength
+      self.lastCommitDate = lastCommitDate
+    }
   }
 
   package init(

@@ -126,11 +126,14 @@ extension IndexHeader {
       guard !overflow else { throw FormatError("impossible sections", at: 112) }
       next = end
     }
+    // First, since what follows computes with it.
+    guard entryCount > 0, entryCount <= recordCount, recordCount <= 1 << 40 else {
+      throw FormatError("impossible counts", at: 64)
+    }
     let hlcPages = pages(of: entryCount, size: widths.hlcEntry)
     let keyPages = pages(of: entryCount, size: widths.keyEntry)
     let filterBlocks = max(1, (entryCount + 31) / Self.entriesPerFilterBlock)
-    guard next == pageCount, self[.reserved] == Section(), entryCount > 0,
-      entryCount <= recordCount, recordCount <= 1 << 40,
+    guard next == pageCount, self[.reserved] == Section(),
       UInt64(self[.hlcEntries].pageCount) == hlcPages,
       UInt64(self[.keyEntries].pageCount) == keyPages,
       UInt64(self[.hlcFences].pageCount) == pages(of: hlcPages, size: Self.fenceSize),

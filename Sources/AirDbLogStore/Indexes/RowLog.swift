@@ -80,6 +80,22 @@ extension RowLog {
     package var slot: UInt8
     package var contentChecksum: UInt32
     package var isDeletion: Bool
+
+    package init(
+      hash: KeyHash, physical: UInt64, counter: UInt64, node: UnsafeRawBufferPointer,
+      collection: UnsafeRawBufferPointer, block: UInt64, slot: UInt8, contentChecksum: UInt32,
+      isDeletion: Bool
+    ) {
+      self.hash = hash
+      self.physical = physical
+      self.counter = counter
+      self.node = node
+      self.collection = collection
+      self.block = block
+      self.slot = slot
+      self.contentChecksum = contentChecksum
+      self.isDeletion = isDeletion
+    }
   }
 
   /// Appends a row, which supersedes the newest one of its key in this log. Answers its global

@@ -50,7 +50,10 @@ package final class SealedIndex: @unchecked Sendable {
     } catch {
       throw .damaged(error)
     }
-    guard header.fileId == source.fileId, matches(header) else {
+    // With its size, everything that memory is allocated by is bounded by the file.
+    guard header.fileId == source.fileId, matches(header),
+      UInt64(header.pageCount) * UInt64(Limits.pageSize) == (try source.size())
+    else {
       throw .damaged(FormatError("the index of something else"))
     }
     self.source = source
