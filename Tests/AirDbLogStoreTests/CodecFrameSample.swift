@@ -1,0 +1,67 @@
+import AirDbLogStore
+import Foundation
+import HlcText
+import TestSupport
+import Testing
+
+/// The blocks of one frame, encoded as the writer does.
+struct FrameSample {
+  static let file: UInt64 = 7
+  static let frameOffset: UInt64 = 4_096
+  /// Something that precedes the first block in the frame.
+  static let head = 72
+
+  let records: [ChangeRecord]
+  let bytes: [UInt8]
+  /// Where each block is, as an offset into `bytes`.
+  let blocks: [Range<Int>]
+  let places: [(block: Int, slot: Int)]
+
+  init(_ records: [ChangeRecord], target: Int, format: HlcFormat = .hybrid) {
+    var encoder = BlockEncoder(target: target)
+    var frame = ByteBuffer()
+    frame.appendZeros(Self.head)
+    var offsets: [UInt64] = []
+    var places: [(Int, Int)] = []
+    for record in records {
+      withBytes(of: record) { bytes in
+        let parts = parseHlc(bytes.hlc.assumingMemoryBound(to: UInt8.self), format: format)!
+        let place = encoder.add(
+          bytes, parts: parts, contentChecksum: bytes.contentChecksum, to: &frame, frameStart: 0,
+          file: Self.file, frameOffset: Self.frameOffset, offsets: &offsets)
+        places.append((Int(place.block), Int(place.slot)))
+      }
+    }
+    let count = encoder.finishFrame(
+      into: &frame, frameStart: 0, file: Self.file, frameOffset: Self.frameOffset,
+      offsets: &offsets)
+    #expect(Int(count) == offsets.count)
+    let starts = offsets.map { Int($0 - Self.frameOffset) } + [frame.count]
+    self.records = records
+    self.places = places
+    bytes = Array(frame.bytes)
+    blocks = zip(starts, starts.dropFirst()).map { $0..<$1 }
+  }
+
+  /// The bytes of a block.
+  func block(_ number: Int) -> [UInt8] { Array(bytes[blocks[number]]) }
+
+  /// Whether the checksum of a block holds at its place.
+  func isIntact(_ block: [UInt8], _ number: Int) -> Bool {
+    block.withUnsafeBytes {
+      BlockHeader.verify(
+        $0, file: Self.file, offset: Self.frameOffset + UInt64(blocks[number].lowerBound))
+    }
+  }
+}
+
+/// Everything that can be asked of a decoded block, so that hostile bytes show what they can do.
+func exercise(_ block: DecodedBlock, _ format: HlcFormat = .hybrid) {
+  for slot in block.rows.indices {
+    _ = try? block.record(slot)
+    _ = try? block.withFields(slot) { $0.contentChecksum }
+    _ = try? block.withHlcKey(slot, format: format) { $1 &+ $2 &+ UInt64($3.count) }
+    _ = block.withId(slot) { $0.count }
+    _ = block.collection(slot)
+  }
+}
