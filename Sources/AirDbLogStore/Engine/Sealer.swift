@@ -95,6 +95,8 @@ package struct Sealer {
   private func writeManifest(
     _ log: LogState, adding info: Manifest.Segment?
   ) throws(LogStoreError) {
+    // Before anything is added: what was superseded in earlier sessions must be known.
+    try engine.loadLiveness()
     let directory = engine.directory
     let before = engine.manifest.value
     let state = engine.snapshot
