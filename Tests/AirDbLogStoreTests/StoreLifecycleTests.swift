@@ -340,6 +340,33 @@ import Testing
     try store.close()
   }
 
+  @Test func `A segment that is sealed right after opening brings nothing back`() async throws {
+    let platform = MemoryPlatform()
+    var configuration = Configuration.tiny
+    configuration.replayBytes = 1 << 20
+    var model = ReferenceModel()
+    var store: ChangeStore?
+    store = try ChangeStore(path: "/store", configuration, platform: platform)
+    for index in 0..<40 {
+      let record = change("\(index % 11)", time(index))
+      try store!.applyAndWait([record])
+      try model.apply([record])
+    }
+    try store!.close()
+    // The unsealed segment is full for this session, and sealed before the first commit looks up
+    // what is there.
+    configuration.segmentRecords = 1
+    store = try ChangeStore(
+      path: "/store", configuration, platform: platform, scheduler: ImmediateScheduler())
+    let record = change("3", time(100))
+    try store!.applyAndWait([record])
+    try model.apply([record])
+    try await expectEqual(store!, model)
+    store = nil
+    store = try ChangeStore(path: "/store", configuration, platform: platform)
+    try await expectEqual(store!, model)
+  }
+
   @Test func `The preset for app extensions works like any other`() async throws {
     func configure(_ configuration: inout Configuration) { configuration = .appExtension }
     try await StoreHome.reopened.withStore(configure) { test in

@@ -112,3 +112,11 @@ final class BlockedPlatform: WrappedPlatform {
     return try wrapped.open(path, mode)
   }
 }
+
+/// Runs each job where it is scheduled, so that it comes before everything that follows; those that
+/// are to come later never come.
+struct ImmediateScheduler: Scheduler {
+  func schedule(_ job: @escaping @Sendable () -> Void) { job() }
+  func schedule(afterMilliseconds delay: Int, _ job: @escaping @Sendable () -> Void) {}
+  func help() -> Bool { false }
+}
