@@ -20,6 +20,9 @@ package struct EngineScript: Sendable {
   package var steps: [Step]
   /// Small segments, so that a few commits roll over, seal and supersede.
   package var configuration: Configuration
+  /// Whether work that the store hands to another thread is done before it goes on itself, instead
+  /// of at the next `pump`: the extremes of what threads do.
+  package var isEager = false
 
   package init(_ name: String, _ steps: [Step]) {
     self.name = name
@@ -35,6 +38,26 @@ package struct EngineScript: Sendable {
     configuration.cacheBytes = 1 << 20
     return configuration
   }
+}
+
+/// Does work when it is told to, or at once.
+private final class ScriptScheduler: Scheduler {
+  private let later = ManualScheduler()
+  private let isEager: Bool
+
+  init(isEager: Bool) { self.isEager = isEager }
+
+  func schedule(_ job: @escaping @Sendable () -> Void) {
+    if isEager { job() } else { later.schedule(job) }
+  }
+
+  func schedule(afterMilliseconds delay: Int, _ job: @escaping @Sendable () -> Void) {
+    later.schedule(afterMilliseconds: delay, job)
+  }
+
+  func help() -> Bool { later.help() }
+
+  func run() { later.run() }
 }
 
 /// Carries a script out on a platform and keeps the trace.
@@ -54,8 +77,9 @@ package final class ScriptRun {
   package var syncsMayDrop = false
   /// What the store reported.
   package let events = Locked<[StoreEvent]>([])
-  private var scheduler = ManualScheduler()
+  private var scheduler = ScriptScheduler(isEager: false)
   private var durability = Durability.powerLoss
+  private var wasClosed = false
 
   package init(
     _ script: EngineScript, on files: SimulatedFileSystem,
@@ -92,6 +116,7 @@ package final class ScriptRun {
     case .close:
       try store?.close()
       store = nil
+      wasClosed = true
       trace.withLock { $0.makeDurable() }
     case .leave:
       leave()
@@ -113,11 +138,13 @@ package final class ScriptRun {
     var configuration = script.configuration
     configuration.durability = durability
     configuration.eventHandler = { [events] event in events.withLock { $0.append(event) } }
-    scheduler = ManualScheduler()
+    scheduler = ScriptScheduler(isEager: script.isEager)
     let store = try ChangeStore(
       path: Self.path, configuration, platform: files, scheduler: scheduler)
     self.store = store
-    try resolve()
+    // A store that was closed is not read, so that what it loads on first use is not there yet.
+    if !wasClosed { try resolve() }
+    wasClosed = false
   }
 
   /// Takes note of what the store holds now that it has been opened.

@@ -111,9 +111,39 @@ extension EngineScript {
       ])
   }
 
+  /// A store is closed with a full segment that is short enough to be replayed; the next session begins
+  /// by sealing it, before it has read anything.
+  package static var fullTail: EngineScript {
+    var script = EngineScript(
+      "full tail",
+      [
+        .open(.powerLoss),
+        .apply([record("a", 1), record("b", 1)]),
+        .apply([record("c", 2), record("a", 3)]),
+        .pump,
+        .apply([record("d", 4)]),
+        .apply([record("b", 5, 0, type: .delete)]),
+        .close,
+        .open(.powerLoss),
+        .apply([record("e", 6)]),
+        .pump,
+        .close,
+        .open(.powerLoss),
+        .apply([record("c", 7)]),
+        .apply([record("d", 8)]),
+        .close,
+        .open(.processCrash),
+        .apply([record("e", 9)]),
+      ])
+    script.configuration.segmentRecords = 2
+    script.configuration.replayBytes = 1 << 20
+    script.isEager = true
+    return script
+  }
+
   package static var all: [EngineScript] {
     [
-      .life(.powerLoss), .life(.processCrash), .losses(.old), .losses(.zeros),
+      .life(.powerLoss), .life(.processCrash), .fullTail, .losses(.old), .losses(.zeros),
       .losses(.garbage(seed: 3)),
     ]
   }

@@ -119,6 +119,8 @@ package struct Recovery {
         "it has an id that this manifest never gave out: an old manifest was put back",
         file: directory.segment(later.id))
     }
+    // Where the last scan stopped, which is where the damage is if there is any.
+    var stop = (segment: max(result.end.segment, 1), length: result.end.length)
     // A segment follows one with a lower id, so that one pass sees them in order.
     for candidate in candidates {
       guard let header = candidate.header, header.predecessor == result.end.segment,
@@ -128,6 +130,7 @@ package struct Recovery {
       let found = try scan(candidate, after: result.end)
       evidence.add(found.evidence)
       passedEnd = passedEnd || found.passedEnd
+      stop = (candidate.id, found.length)
       // A segment without a commit is an orphan: nothing says that its header and its entry in the
       // directory are durable, as they are before the first commit in it.
       guard let end = found.end else { continue }
@@ -146,7 +149,7 @@ package struct Recovery {
       throw LogStoreError(
         .corrupt,
         "The log ends at commit \(describe(last.sequence)), but commit \(describe(durable)) was durable.",
-        file: directory.segment(max(last.segment, 1)), offset: last.length)
+        file: directory.segment(stop.segment), offset: stop.length)
     }
     guard evidence.sequence >> 32 <= UInt64(manifest.epoch) else {
       throw LogStoreError(
@@ -226,6 +229,8 @@ package struct Recovery {
   private struct Scanned {
     /// Nil if there is no commit.
     var end: LogEnd?
+    /// The offset at which the scan stopped.
+    var length: UInt64
     var evidence: SegmentScan.Evidence
     var passedEnd: Bool
   }
@@ -257,7 +262,8 @@ package struct Recovery {
     }
     let rest = try reading(path) { () throws(SystemError) in try scan.examineRest() }
     guard tail.firstSequence > 0 else {
-      return Scanned(end: nil, evidence: scan.evidence, passedEnd: false)
+      return Scanned(
+        end: nil, length: scan.offset, evidence: scan.evidence, passedEnd: false)
     }
     tail.isDirty = rest.isDirty
     if rest.isDirty { result.discardedBytes += rest.dirtyEnd - scan.offset }
@@ -266,7 +272,8 @@ package struct Recovery {
     firstRow = log.end
     result.replayedRecords += log.count
     result.tail.append(tail)
-    return Scanned(end: scan.end, evidence: scan.evidence, passedEnd: passedEnd)
+    return Scanned(
+      end: scan.end, length: scan.offset, evidence: scan.evidence, passedEnd: passedEnd)
   }
 
   private func reading<Result>(

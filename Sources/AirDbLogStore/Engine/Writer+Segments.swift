@@ -128,6 +128,8 @@ extension Writer {
   func roll() throws(LogStoreError) {
     try waitForSeal()
     guard let log, let file, firstSequence > 0 else { return }
+    // The sealer writes it anew, and from then on the manifest lists a segment more.
+    try engine.loadLiveness()
     let state = engine.snapshot
     let job = Sealer.Job(
       log: log, file: file, firstSequence: firstSequence,
