@@ -1,4 +1,4 @@
-package import AirDbLogStore
+import AirDbLogStore
 
 /// A script that was run once, and what a crash at each of its operations leaves: fault model F1.
 package struct CrashSweep: Sendable {
