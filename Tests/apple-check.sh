@@ -18,8 +18,7 @@ scratch=${AIRDB_SCRATCH_PATH:-$package/.build}/apple
 cd "$package"
 
 echo "== Compression: the tests of the codec"
-AIRDB_APPLE_STAND_INS=compression swift test --scratch-path "$scratch/compression" "$@" \
-  --filter '^CompressionTests\.' --filter '^AirDbLogStoreTests\.Lz4Tests'
+AIRDB_APPLE_STAND_INS=compression swift test --scratch-path "$scratch/compression" "$@"
 
 echo "== Darwin, Compression and Foundation: the engine"
 copy=$(mktemp -d)
