@@ -167,8 +167,9 @@ extension Engine {
     let path = directory.segment(info.fileId)
     var scan: SegmentScan
     do throws(SystemError) {
+      let file = try files.file(.segment(info.fileId))
       scan = SegmentScan(
-        try files.file(.segment(info.fileId)), fileId: info.fileId, size: info.length,
+        file, fileId: info.fileId, size: min(info.length, try file.size()),
         after: segment.predecessor, maximumEpoch: manifest.value.epoch)
     } catch {
       throw LogStoreError(error, "open a segment", file: path)

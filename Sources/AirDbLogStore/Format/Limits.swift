@@ -9,6 +9,11 @@ package enum Limits {
   package static let label = 1_024
   package static let deletionValues = 64
   package static let manifest = 64 << 20
+  /// Of a segment, and of its index.
+  package static let segment: UInt64 = 1 << 40
+  package static let segmentRecords = UInt64(UInt32.max)
+  /// File ids and generations are below this.
+  package static let number: UInt64 = 1 << 62
 
   package static let formatVersion: UInt32 = 1
   package static let recordsPerBlock = 256

@@ -246,7 +246,7 @@ extension Manifest {
     return manifest
   }
 
-  /// The relations between fields that no writer breaks.
+  /// The relations between fields that no writer breaks, and bounds that leave room to compute.
   private func check() throws(FormatError) {
     var last: UInt64 = 0
     var ids = Set<UInt64>()
@@ -255,16 +255,20 @@ extension Manifest {
         segment.firstSequence > last, segment.lastSequence >= segment.firstSequence,
         segment.length > 64, segment.length % 8 == 0, segment.entryCount > 0,
         segment.entryCount <= segment.recordCount, segment.deadCount <= segment.entryCount,
-        segment.recordCount <= UInt64(UInt32.max) << 8
+        segment.recordCount <= Limits.segmentRecords, segment.length <= Limits.segment,
+        segment.indexLength <= Limits.segment
       else { throw FormatError("an impossible segment entry", at: Self.fixedSize) }
       last = segment.lastSequence
     }
     let endEpoch = end.sequence >> 32
     guard end.sequence >= last, endEpoch <= UInt64(epoch), livenessSequence <= end.sequence,
-      livenessSequence >= last, end.segment < fileIdLimit,
+      livenessSequence >= last, end.segment < fileIdLimit, end.length <= Limits.segment,
+      end.sequence < .max,
       (end.segment == 0) == (end.sequence == 0)
     else { throw FormatError("an impossible end of the log", at: 96) }
-    guard livenessGeneration <= generation, generation > 0, fileIdLimit > 0 else {
+    guard livenessGeneration <= generation, generation > 0, generation < Limits.number,
+      fileIdLimit > 0, fileIdLimit < Limits.number
+    else {
       throw FormatError("an impossible generation", at: 24)
     }
   }

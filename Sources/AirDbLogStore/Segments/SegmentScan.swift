@@ -81,7 +81,7 @@ package struct SegmentScan {
     let epoch = header.sequence >> 32
     let counter = header.sequence & 0xFFFF_FFFF
     let follows =
-      header.sequence == end.sequence + 1 && counter != 0
+      header.sequence == end.sequence &+ 1 && counter != 0
       || epoch > end.sequence >> 32 && counter == 1
     return follows && epoch <= UInt64(maximumEpoch) && header.previousChecksum == end.checksum
       && header.length <= fileSize - offset
