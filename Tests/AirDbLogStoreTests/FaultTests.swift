@@ -2,7 +2,8 @@ import AirDbLogStore
 import TestSupport
 import Testing
 
-/// Fault model F2: calls fail, and the engine says truly what has become of a batch (G4).
+/// Fault model F2: calls fail, and the engine says truly what has become of a batch (G4). F4: then it
+/// crashes, and crashes again while it recovers.
 @Suite("Failing calls")
 struct FaultTests {
   @Test(
@@ -12,28 +13,67 @@ struct FaultTests {
     let script = EngineScript.short(durability)
     let calls = try FaultCase.calls(of: script)
     let cases = calls.enumerated().flatMap { FaultCase.cases($1, $0 + 1) }
-    let counts = Locked((refusals: 0, unknowns: 0, images: 0))
-    let violations = forEachInThreads(cases) { fault in
-      let run = FaultRun(script, fault)
-      let images = try run.run()
-      let examination = EngineExamination(script)
-      for image in images {
-        do {
-          try examination.examine(image, isThorough: false)
-        } catch {
-          throw OracleViolation("\(image.origin): \(error)")
-        }
-      }
-      counts.withLock {
-        $0.refusals += run.refusals
-        $0.unknowns += run.unknowns
-        $0.images += images.count
-      }
+    let counts = examine(script, cases.map { .call($0) })
+    print("Failing calls, \(script): \(calls.count) calls, \(cases.count) faults, \(counts)")
+  }
+
+  @Test("A disk of any size: batches are refused until there is space, and reads go on")
+  func fullDisk() throws {
+    let script = EngineScript.short(.powerLoss)
+    let run = ScriptRun(script, on: SimulatedFileSystem())
+    try run.run()
+    let step: UInt64 = isLongRun ? 64 : 2_048
+    let sizes = stride(from: 0, through: run.files.usedBytes + (128 << 10), by: Int(step))
+    let counts = examine(script, sizes.map { .capacity($0) })
+    print("Full disks: \(Array(sizes).count) sizes, \(counts)")
+  }
+
+  @Test("Any number of descriptors: what needs more is refused until there are more")
+  func descriptors() throws {
+    let counts = examine(.short(.powerLoss), (0...12).map { .descriptors($0) })
+    print("Out of descriptors: 13 limits, \(counts)")
+  }
+
+  private struct Counts: CustomStringConvertible {
+    var refusals = 0
+    var unknowns = 0
+    var images = 0
+    var recoveries = 0
+
+    var description: String {
+      "\(refusals) refusals, \(unknowns) unknown outcomes, \(images) images, \(recoveries) in recoveries"
     }
-    for violation in violations { Issue.record("\(violation)") }
-    let found = counts.withLock { $0 }
-    print(
-      "Failing calls, \(script.name): \(calls.count) calls, \(cases.count) faults,",
-      "\(found.refusals) refusals, \(found.unknowns) unknown outcomes, \(found.images) images")
+  }
+
+  private func examine(_ script: EngineScript, _ troubles: [Trouble]) -> Counts {
+    let counts = Locked(Counts())
+    let numbered = Array(troubles.enumerated())
+    record(
+      forEachInThreads(numbered) { number, trouble in
+        let run = FaultRun(script, trouble)
+        let images = try run.run()
+        var examination = EngineExamination(script)
+        // A failed sync of the directory may leave the manifest of before, whose liveness is gone.
+        examination.allowsRepairs = true
+        var recoveries = 0
+        // The last crash of some runs is followed by crashes in its recovery.
+        if let last = images.last, isLongRun || number % 64 == 0 {
+          recoveries = try examination.examineRecovery(last)
+        }
+        for image in images {
+          do {
+            try examination.examine(image, isThorough: false)
+          } catch {
+            throw OracleViolation("\(image): \(error)")
+          }
+        }
+        counts.withLock {
+          $0.refusals += run.refusals
+          $0.unknowns += run.unknowns
+          $0.images += images.count
+          $0.recoveries += recoveries
+        }
+      })
+    return counts.withLock { $0 }
   }
 }

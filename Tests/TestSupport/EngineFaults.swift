@@ -8,7 +8,48 @@ import AirDbLogStore
   import Glibc
 #endif
 
-/// One call of a script that goes wrong: fault model F2.
+/// What goes wrong in a script: fault model F2.
+package enum Trouble: Sendable, CustomStringConvertible {
+  case call(FaultCase)
+  /// The disk holds so many bytes.
+  case capacity(UInt64)
+  /// So many files may be open.
+  case descriptors(Int)
+
+  package var description: String {
+    switch self {
+    case .call(let fault): fault.description
+    case .capacity(let bytes): "a disk of \(bytes) bytes"
+    case .descriptors(let count): "\(count) descriptors"
+    }
+  }
+
+  func begin(_ files: SimulatedFileSystem) {
+    switch self {
+    case .call(let fault): files.inject(fault.plan)
+    case .capacity(let bytes): files.capacity = bytes
+    case .descriptors(let count): files.descriptorLimit = count
+    }
+  }
+
+  func end(_ files: SimulatedFileSystem) {
+    files.clearFaults()
+    files.capacity = nil
+    files.descriptorLimit = nil
+  }
+
+  /// Whether it stays until it is ended.
+  var isPersistent: Bool {
+    if case .call(let fault) = self, case .only = fault.plan.occurrence { false } else { true }
+  }
+
+  /// Whether a failed sync takes back what was written.
+  var dropsUnsynced: Bool {
+    if case .call(let fault) = self { fault.plan.failedSync == .dropped } else { false }
+  }
+}
+
+/// One call of a script that goes wrong.
 package struct FaultCase: Sendable, CustomStringConvertible {
   package let call: SimulatedCall
   /// Its number among all calls, from 1.
@@ -82,7 +123,7 @@ package struct FaultCase: Sendable, CustomStringConvertible {
 /// again; after an unknown outcome the store is reopened.
 package final class FaultRun {
   private let life: ScriptRun
-  private let fault: FaultCase
+  private let trouble: Trouble
   private var images = CrashImages(.least)
   private var isFirstError = true
   /// The commits when the first one after the fault was acknowledged; a crash then is of interest.
@@ -90,11 +131,11 @@ package final class FaultRun {
   package private(set) var refusals = 0
   package private(set) var unknowns = 0
 
-  package init(_ script: EngineScript, _ fault: FaultCase) {
-    self.fault = fault
+  package init(_ script: EngineScript, _ trouble: Trouble) {
+    self.trouble = trouble
     life = ScriptRun(script, on: SimulatedFileSystem())
-    life.files.inject(fault.plan)
-    life.syncsMayDrop = fault.plan.failedSync == .dropped
+    trouble.begin(life.files)
+    life.syncsMayDrop = trouble.dropsUnsynced
   }
 
   /// Runs the script to its end in spite of the fault, and answers what crashes on the way leave.
@@ -105,13 +146,14 @@ package final class FaultRun {
       default: try perform(step)
       }
     }
+    trouble.end(life.files)
     addCrash("at the end")
     life.leave()
     return images.images
   }
 
   private func addCrash(_ moment: String) {
-    images.add(life.files, life.trace.withLock { $0 }, "\(fault), crash \(moment)")
+    images.add(life.files, life.trace.withLock { $0 }, "\(trouble), crash \(moment)")
   }
 
   // MARK: Steps
@@ -128,7 +170,7 @@ package final class FaultRun {
       case .close:
         // Closed all the same; the next open recovers.
         life.leave()
-        life.files.clearFaults()
+        trouble.end(life.files)
       case .flush where error.code == .outcomeUnknown:
         try goOnAfterUnknown()
       default:
@@ -142,20 +184,16 @@ package final class FaultRun {
       try life.perform(step)
       return
     } catch let error as LogStoreError {
-      try expect(isPersistent, "a second open failed, too: \(error)")
+      try expect(trouble.isPersistent, "a second open failed, too: \(error)")
     }
-    life.files.clearFaults()
+    trouble.end(life.files)
     life.leave()
     try life.perform(step)
   }
 
-  private var isPersistent: Bool {
-    if case .from = fault.plan.occurrence { true } else { false }
-  }
-
   private func apply(_ batch: [ChangeRecord]) throws {
     for attempt in 0..<4 {
-      if attempt == 2 { life.files.clearFaults() }
+      if attempt == 2 { trouble.end(life.files) }
       do {
         let before = life.trace.withLock { $0.visible }
         try life.apply(batch)
@@ -181,7 +219,9 @@ package final class FaultRun {
   /// Checks the kind of an error against the call that went wrong (G4).
   private func note(_ error: LogStoreError) throws {
     crashesAfterNextCommit = true
-    guard isFirstError, !isPersistent, case .failing(let errno) = fault.plan.outcome else { return }
+    guard isFirstError, !trouble.isPersistent, case .call(let fault) = trouble,
+      case .failing(let errno) = fault.plan.outcome
+    else { return }
     isFirstError = false
     try expect(errno != EINTR, "an interrupted call came through: \(error)")
     let call = fault.call
@@ -215,7 +255,7 @@ package final class FaultRun {
   /// Nothing more is written, reads go on, and reopening the same object recovers.
   private func goOnAfterUnknown() throws {
     unknowns += 1
-    life.files.clearFaults()
+    trouble.end(life.files)
     guard let store = life.store else { return }
     let operations = life.files.operations.count
     do {
@@ -240,7 +280,7 @@ package final class FaultRun {
       try EngineOracle(store).check(model, absent: EngineExamination.absent)
     } catch let error as LogStoreError {
       // What a failed sync dropped, nobody can read; and a fault may still be in force.
-      let isAllowed = error.code == .corrupt && fault.plan.failedSync == .dropped || isPersistent
+      let isAllowed = error.code == .corrupt && trouble.dropsUnsynced || trouble.isPersistent
       try expect(isAllowed, "a read failed: \(error)")
     }
   }

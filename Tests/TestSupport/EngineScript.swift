@@ -1,7 +1,7 @@
 package import AirDbLogStore
 
 /// A run of a store as data, so that it can be repeated with another fault each time.
-package struct EngineScript: Sendable {
+package struct EngineScript: Sendable, CustomStringConvertible {
   package enum Step: Sendable {
     /// Opens the store, creating it the first time. The one before must be closed or left.
     case open(Durability)
@@ -17,6 +17,7 @@ package struct EngineScript: Sendable {
   }
 
   package var name: String
+  package var description: String { name }
   package var steps: [Step]
   /// Small segments, so that a few commits roll over, seal and supersede.
   package var configuration: Configuration
@@ -181,6 +182,6 @@ package final class ScriptRun {
         if case .failed = event { true } else { false }
       }
     }
-    if !hasFailed { trace.withLock { $0.makeDurable() } }
+    if !hasFailed, !files.isPowerLost { trace.withLock { $0.makeDurable() } }
   }
 }

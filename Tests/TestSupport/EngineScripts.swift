@@ -148,3 +148,51 @@ extension EngineScript {
     ]
   }
 }
+
+/// The stores that are damaged bit by bit: as small as stores with everything in them can be.
+extension EngineScript {
+  private static func tiny(_ name: String, _ steps: [Step]) -> EngineScript {
+    var script = EngineScript(name, steps)
+    script.configuration.segmentRecords = 2
+    return script
+  }
+
+  private static var sealedSteps: [Step] {
+    [
+      .open(.powerLoss),
+      .apply([record("a", 1), record("b", 1, node: "b")]),
+      .apply([record("a", 3, 0, type: .delete), record("c", 2)]),
+      .pump,
+    ]
+  }
+
+  /// Sealed segments, superseded records and a tail, closed.
+  package static var tinyClosed: EngineScript {
+    tiny("closed", sealedSteps + [.apply([record("d", 4, 40)]), .pump, .close])
+  }
+
+  /// The same, but the last session did not close it: with a full segment that is not sealed yet, and
+  /// one that is written to.
+  package static var tinyUnclosed: EngineScript {
+    tiny(
+      "unclosed",
+      sealedSteps + [
+        .close, .open(.powerLoss),
+        .apply([record("d", 4, 40), record("e", 5)]),
+        .apply([record("b", 6)]),
+        .leave,
+      ])
+  }
+
+  /// One segment that was never sealed or closed.
+  package static var tinyFresh: EngineScript {
+    var script = EngineScript(
+      "fresh",
+      [
+        .open(.powerLoss), .apply([record("a", 1)]), .apply([record("b", 2)]),
+        .apply([record("a", 3)]), .leave,
+      ])
+    script.configuration.segmentRecords = 100
+    return script
+  }
+}

@@ -14,7 +14,8 @@ package final class ManifestStore: Sendable {
 
   /// Why a manifest was not replaced.
   package enum Failure: Error {
-    /// Nothing has changed on disk.
+    /// The old manifest is in force, and another attempt may succeed. Should a crash find the new
+    /// one, then that serves as well: nothing has been built on either.
     case notWritten(SystemError)
     /// A sync or the rename failed: which manifest will be found is unknown.
     case unknown(SystemError)
@@ -48,7 +49,9 @@ package final class ManifestStore: Sendable {
       try directory.rename(directory.newManifest, to: directory.manifest)
       try directory.synchronizeDirectory()
     } catch {
-      return .unknown(error)
+      // Without a descriptor or space the call has not even begun.
+      let isRefusal = error.isTooManyFiles || error.isNoSpace || error.isPermission
+      return isRefusal ? .notWritten(error) : .unknown(error)
     }
     return nil
   }

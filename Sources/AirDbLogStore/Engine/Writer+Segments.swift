@@ -75,7 +75,10 @@ extension Writer {
       try created.synchronize()
       try engine.directory.synchronizeDirectory()
     } catch {
-      throw unknown(error, "sync a new segment", path)
+      guard error.isTooManyFiles else { throw unknown(error, "sync a new segment", path) }
+      // The directory could not even be opened.
+      try? engine.directory.remove(path)
+      throw LogStoreError(error, "sync a new segment", file: path)
     }
     let log = RowLog(fileId: id, base: nextRow)
     file = created
