@@ -221,44 +221,63 @@ extension Engine {
     if published.withLock({ $0.hasLiveness }) { return }
     try loadingLiveness.withLock { () throws(LogStoreError) in
       if published.withLock({ $0.hasLiveness }) { return }
-      var loaded = try readLiveness()
-      if loaded == nil { loaded = try rebuildLiveness() }
-      let dead = loaded ?? []
-      published.withLock { state in
-        // Sealed segments are only added while this is loaded, never before.
-        for (index, bits) in dead.enumerated() {
-          state.sealed[index] = Published.Sealed(segment: state.sealed[index].segment, dead: bits)
-        }
-        state.hasLiveness = true
+      switch try readLiveness() {
+      case .sound(let dead): publish(dead)
+      case .damaged(let path, let reason):
+        report(.repaired(file: path, reason: reason))
+        publish(try rebuildLiveness())
       }
     }
   }
 
-  private func readLiveness() throws(LogStoreError) -> [DeadBits]? {
+  /// The same from the file alone: false if that is absent or damaged.
+  package func loadLivenessFile() throws(LogStoreError) -> Bool {
+    try loadingLiveness.withLock { () throws(LogStoreError) in
+      if published.withLock({ $0.hasLiveness }) { return true }
+      guard case .sound(let dead) = try readLiveness() else { return false }
+      publish(dead)
+      return true
+    }
+  }
+
+  private func publish(_ dead: [DeadBits]) {
+    published.withLock { state in
+      // Sealed segments are only added while this is loaded, never before.
+      for (index, bits) in dead.enumerated() {
+        state.sealed[index] = Published.Sealed(segment: state.sealed[index].segment, dead: bits)
+      }
+      state.hasLiveness = true
+    }
+  }
+
+  private enum StoredLiveness {
+    case sound([DeadBits])
+    case damaged(file: String, reason: String)
+  }
+
+  private func readLiveness() throws(LogStoreError) -> StoredLiveness {
     let manifest = manifest.value
     guard manifest.livenessGeneration > 0 else {
-      return manifest.segments.map { DeadBits(entryCount: $0.entryCount) }
+      return .sound(manifest.segments.map { DeadBits(entryCount: $0.entryCount) })
     }
     let path = directory.liveness(manifest.livenessGeneration)
     let bytes: [UInt8]
     do throws(LogStoreError) {
       guard let found = try directory.contents(of: path, limit: manifest.livenessLength) else {
-        report(.repaired(file: path, reason: "it is absent"))
-        return nil
+        return .damaged(file: path, reason: "it is absent")
       }
       bytes = found
     } catch {
       guard error.code == .corrupt else { throw error }
-      report(.repaired(file: path, reason: "it is longer than the manifest says"))
-      return nil
+      return .damaged(file: path, reason: "it is longer than the manifest says")
     }
     do throws(FormatError) {
-      return try withBytes(of: bytes) { (bytes) throws(FormatError) in
-        try LivenessFile.decode(bytes, manifest)
-      }
+      return .sound(
+        try withBytes(of: bytes) { (bytes) throws(FormatError) in
+          try LivenessFile.decode(bytes, manifest)
+        })
     } catch {
-      report(.repaired(file: path, reason: error.reason))
-      return nil
+      return .damaged(file: path, reason: error.reason)
     }
   }
 

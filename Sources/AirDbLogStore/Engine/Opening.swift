@@ -383,11 +383,17 @@ package enum Opening {
           options: options, directory: directory, manifest: ManifestStore(manifest, in: directory),
           published: published(recovered), scheduler: scheduler, writerLock: nil,
           cache: isSameSession ? previous?.cache : nil)
+        // Now, since a writer removes the liveness file when it seals another segment. If it has, this
+        // begins again; if it has not, the file is damaged, and what it said is found out again.
+        if try !engine.loadLivenessFile() {
+          let current = try directory.readManifest()
+          if current?.livenessGeneration != manifest.livenessGeneration {
+            lastError = nil
+            continue
+          }
+          try engine.loadLiveness()
+        }
         try markSuperseded(engine, recovered)
-        // Now, since a writer removes the liveness file when it seals another segment.
-        try engine.loadLiveness()
-        let current = try directory.readManifest()
-        if current?.livenessGeneration != manifest.livenessGeneration { continue }
         return Opened(engine: engine, writer: nil)
       } catch {
         // A writer that moves on meanwhile can make the files look damaged, or a file go. Real damage
