@@ -100,7 +100,7 @@ import Testing
         let repairs = Locked<[String]>([])
         let store = try ChangeStore(
           at: path, configuration: configuration(repairs, isReadOnly: isReadOnly))
-        try await expectEqual(store, model)
+        try await expectEqual(store, model, isRepaired: !isReadOnly && damage != .flippedLast)
         // The last page holds nodes, which are not always asked for.
         #expect(damage == .flippedLast || Set(repairs.withLock { $0 }) == Set(indexes))
         if isReadOnly { #expect(try DirectoryContents(path) == damaged) }
@@ -113,7 +113,7 @@ import Testing
       }
       let repairs = Locked<[String]>([])
       let again = try ChangeStore(at: path, configuration: configuration(repairs))
-      try await expectEqual(again, model)
+      try await expectEqual(again, model, isRepaired: damage != .flippedLast)
       #expect(repairs.withLock { $0 }.isEmpty)
     }
   }
