@@ -58,7 +58,9 @@ package struct RotStore: Sendable {
     for name in files.names(in: ScriptRun.path) {
       guard let content = files.content(of: "\(ScriptRun.path)/\(name)"), content.size > 0
       else { continue }
-      if versions[name]?.last?.bytes != content.bytes { versions[name, default: []].append(content) }
+      if versions[name]?.last?.bytes != content.bytes {
+        versions[name, default: []].append(content)
+      }
     }
   }
 
@@ -191,9 +193,11 @@ extension RotStore {
     // Each frame says that all those before it were durable.
     let witnesses = frames.indices.filter { place in
       let frame = frames[place]
-      let now = files.content(of: frame.path)?.bytes(frame.range.lowerBound..<frame.range.lowerBound + 64)
-      return now == self.files.content(of: frame.path)?.bytes(
+      let now = files.content(of: frame.path)?.bytes(
         frame.range.lowerBound..<frame.range.lowerBound + 64)
+      return now
+        == self.files.content(of: frame.path)?.bytes(
+          frame.range.lowerBound..<frame.range.lowerBound + 64)
     }
     return (witnesses.last ?? -1) <= count
   }
