@@ -111,6 +111,49 @@ struct StreamHistoryTests {
     #expect(try await target.sweep(pageSize: 500) == model.feed.records)
   }
 
+  #if os(macOS) || os(Linux)
+    @Test func `Killed again and again, it is always that of a prefix, and in the end of all`()
+      async throws
+    {
+      let batches = try ChangeStream.batches()
+      try await withTemporaryDirectory { root in
+        let path = root + "/store"
+        var model = ReferenceModel()
+        var next = 0
+        var random = SeededGenerator(seed: 95)
+        for _ in 0..<6 {
+          let helper = try HelperProcess(["replay", path, "\(next)"])
+          var acknowledged = next - 1
+          for _ in 0..<(random.next() % 900) {
+            guard let line = helper.readLine() else { break }
+            acknowledged = try #require(Int(line))
+          }
+          helper.kill()
+          while let line = helper.readLine() { acknowledged = try #require(Int(line)) }
+          helper.wait()
+          while next <= acknowledged {
+            try model.apply(batches[next])
+            next += 1
+          }
+          let store = try ChangeStore(
+            at: path, configuration: CrashScript.configuration(.powerLoss))
+          let found = try store.changes(limit: .max, byteLimit: .max).records
+          if found != model.feed.records, next < batches.count {
+            // The batch that was under way has come through.
+            try model.apply(batches[next])
+            next += 1
+          }
+          #expect(found == model.feed.records)
+          #expect(try store.verify().isClean)
+          try store.close()
+        }
+        let store = try ChangeStore(at: path, configuration: Self.configuration)
+        for batch in batches[next...] { try store.applyAndWait(batch) }
+        #expect(try await store.sweep(pageSize: 500) == Self.model.get().feed.records)
+      }
+    }
+  #endif
+
   #if os(Linux)
     @Test func `The preset for app extensions takes less than 12 MiB of heap`() throws {
       try withTemporaryDirectory { root in

@@ -21,13 +21,14 @@ struct CrashWriter {
         arguments[1], seed: UInt64(arguments[2])!,
         arguments[3] == "powerLoss" ? .powerLoss : .processCrash,
         first: arguments[4...].map { Int($0)! })
+    case "replay": try replay(arguments[1], first: Int(arguments[2])!)
     case "open": try open(arguments[1], isReadOnly: arguments.count > 2)
     case "hold": try hold(arguments[1])
     case "fork": try useAfterFork(arguments[1])
     case "stream": try measureStream(arguments[1])
     case "scale": try measureScale(arguments[1], order: arguments[2], count: Int(arguments[3])!)
     default:
-      print("usage: CrashWriter write|open|hold|fork|stream|scale <path> ...")
+      print("usage: CrashWriter write|replay|open|hold|fork|stream|scale <path> ...")
       exit(64)
     }
   }
@@ -76,6 +77,22 @@ struct CrashWriter {
         number += 1
       }
     }
+  }
+
+  /// Applies the recorded stream from a batch on, and acknowledges each one with its number.
+  private static func replay(_ path: String, first: Int) throws {
+    let store = try ChangeStore(
+      at: path, configuration: CrashScript.configuration(.processCrash))
+    var number = 0
+    try ChangeStream.forEachBatch { batch in
+      if number >= first {
+        try store.applyAndWait(batch)
+        say("\(number)")
+      }
+      number += 1
+      return true
+    }
+    try store.close()
   }
 
   /// Opens a store and says how that went.
