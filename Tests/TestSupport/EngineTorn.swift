@@ -29,7 +29,8 @@ package struct TornSweep: Sendable {
       return call.crashMoments(byteLimit: isBytewise ? byteLimit : 0).compactMap { moment in
         guard case .inside = moment else { return nil }
         return Point(
-          operation: number + 1, moment: moment, description: "\(script.name), \(moment) of \(call)")
+          operation: number + 1, moment: moment, description: "\(script.name), \(moment) of \(call)"
+        )
       }
     }
   }
