@@ -144,7 +144,7 @@ package struct EngineExamination: Sendable {
     try EngineOracle(again.store).verify()
   }
 
-  static let absent = (collection: "notes", id: "never stored")
+  package static let absent = (collection: "notes", id: "never stored")
 
   /// A record that no script has.
   static func fresh(_ number: UInt64) -> ChangeRecord {
