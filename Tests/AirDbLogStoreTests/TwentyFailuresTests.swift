@@ -18,7 +18,8 @@ struct TwentyFailuresTests {
   private let path = "/store"
 
   private func open(
-    _ files: SimulatedFileSystem? = nil, at path: String? = nil, scheduler: ManualScheduler = .init(),
+    _ files: SimulatedFileSystem? = nil, at path: String? = nil,
+    scheduler: ManualScheduler = .init(),
     _ change: (inout Configuration) -> Void = { _ in }
   ) throws -> ChangeStore {
     var configuration = EngineScript.smallSegments
