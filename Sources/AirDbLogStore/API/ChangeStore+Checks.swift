@@ -38,6 +38,29 @@ extension ChangeStore {
   }
 }
 
+extension ChangeStore {
+  /// Cleans away all superseded versions that nobody needs any more, now and on this thread.
+  ///
+  /// Commits and reads go on meanwhile. Files go when no running read uses them. Cancelling the task
+  /// ends it with `cancelled`; what had been done by then stays done.
+  ///
+  /// - Complexity: Rewrites the live records of every segment that has superseded ones; needs as much
+  ///   space again as the largest run of them has live bytes.
+  @discardableResult
+  public func compact() throws(LogStoreError) -> CompactionResult {
+    try cleaner.run(.everything, isCancelled: { Task.isCancelled })
+  }
+}
+
+/// What a compaction did.
+public struct CompactionResult: Sendable, Hashable {
+  /// Segments that were replaced.
+  public internal(set) var segments = 0
+  public internal(set) var bytesBefore: UInt64 = 0
+  public internal(set) var bytesAfter: UInt64 = 0
+  public internal(set) var recordsDropped: UInt64 = 0
+}
+
 /// Figures about a store.
 public struct Statistics: Sendable, Hashable {
   /// The newest versions of all keys, deletions among them.

@@ -35,6 +35,10 @@ public struct Configuration: Sendable {
   /// Open descriptors of sealed segments and indexes, at most; a few more are used for the tail.
   public var maximumOpenFiles: Int = 32
 
+  /// Whether superseded versions are cleaned away in the background. Without it, only
+  /// ``ChangeStore/compact()`` does.
+  public var cleansAutomatically = true
+
   /// Called with what happens inside: recoveries, repairs, failures. From any thread, never with a
   /// lock of the store held; it must return soon and not call the store.
   public var eventHandler: (@Sendable (StoreEvent) -> Void)?
@@ -79,6 +83,8 @@ public enum StoreEvent: Sendable {
   case repaired(file: String, reason: String)
   /// A segment was sealed.
   case sealed(segment: UInt64, records: UInt64, bytes: UInt64)
+  /// Neighbouring segments were compacted into one.
+  case compacted(segments: Int, bytesBefore: UInt64, bytesAfter: UInt64)
   /// Work in the background failed; the store goes on as the error says.
   case failed(LogStoreError)
   /// The platform could give only a weaker durability than was asked for.

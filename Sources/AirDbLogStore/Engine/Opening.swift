@@ -4,6 +4,7 @@ package enum Opening {
     package let engine: Engine
     /// Nil when open read-only.
     package let writer: Writer?
+    package let cleaner: Cleaner?
   }
 
   /// Opens the store in a directory, creating it if the options say so.
@@ -11,7 +12,7 @@ package enum Opening {
   /// A refusal changes nothing, except that it may leave an empty `LOCK` in an existing store.
   package static func open(
     _ directory: StoreDirectory, _ options: EngineOptions, scheduler: any Scheduler,
-    lock: WriterLock? = nil
+    cleanerScheduler: (any Scheduler)?, lock: WriterLock? = nil
   ) throws(LogStoreError) -> Opened {
     if options.isReadOnly { return try openForReading(directory, options, scheduler) }
     // Looked at before the lock is taken, so that a store that this version must not touch is not
@@ -31,7 +32,8 @@ package enum Opening {
       } else {
         manifest = try create(directory, options)
       }
-      return try openForWriting(directory, options, scheduler, lock, manifest)
+      return try openForWriting(
+        directory, options, scheduler, cleanerScheduler, lock, manifest)
     } catch {
       lock.release()
       throw error
@@ -135,7 +137,7 @@ package enum Opening {
 
   private static func openForWriting(
     _ directory: StoreDirectory, _ options: EngineOptions, _ scheduler: any Scheduler,
-    _ lock: WriterLock, _ manifest: Manifest
+    _ cleanerScheduler: (any Scheduler)?, _ lock: WriterLock, _ manifest: Manifest
   ) throws(LogStoreError) -> Opened {
     let recovered = try Recovery.run(directory, manifest, options)
     let active = try repair(directory, manifest, recovered)
@@ -151,7 +153,11 @@ package enum Opening {
           discardedBytes: recovered.discardedBytes, lastSequence: recovered.end.sequence,
           replayedRecords: recovered.replayedRecords))
     }
-    return Opened(engine: engine, writer: writer)
+    let cleaner = Cleaner(writer, scheduler: cleanerScheduler)
+    writer.cleanerHook = { [weak cleaner] hasSealed in
+      if hasSealed { cleaner?.consider() } else { cleaner?.considerIdle() }
+    }
+    return Opened(engine: engine, writer: writer, cleaner: cleaner)
   }
 
   /// Steps 10 to 12: removes what belongs to no commit, and makes what is left durable. Answers the
@@ -209,6 +215,7 @@ package enum Opening {
     state.tail = recovered.tail.map(\.log)
     state.visibleRows = recovered.tail.last?.log.end ?? 0
     state.end = recovered.end
+    state.sealedEnd = recovered.manifest.sealedEnd
     state.durableEnd = recovered.end
     state.commitDate = recovered.commitDate
     state.greatestHlc = recovered.greatestHlc
@@ -317,7 +324,7 @@ package enum Opening {
         try engine.loadLiveness()
         let current = try directory.readManifest()
         if current?.livenessGeneration != manifest.livenessGeneration { continue }
-        return Opened(engine: engine, writer: nil)
+        return Opened(engine: engine, writer: nil, cleaner: nil)
       } catch {
         // A writer that moves on meanwhile can make the files look damaged, or a file go. Real damage
         // is found again each time.

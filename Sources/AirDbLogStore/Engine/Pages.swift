@@ -192,8 +192,8 @@ private struct RecordBuilder {
   mutating func arrival(of place: Engine.Place) throws(ReadFailure) -> (UInt64, UInt64) {
     let block = try block(at: place)
     do throws(LogStoreError) {
-      let frame = try engine.frameHeader(of: block.header, place.file, place.block)
-      return (frame.sequence, UInt64(block.header.firstRecord) + UInt64(place.slot))
+      let sequence = try engine.sequence(of: block, place)
+      return (sequence, UInt64(block.rows[place.slot].ordinal))
     } catch {
       throw .failed(error)
     }

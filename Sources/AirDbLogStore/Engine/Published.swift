@@ -12,6 +12,8 @@ package struct Published: Sendable {
   /// Rows with a global number below this are visible.
   package var visibleRows: UInt64 = 0
   package var end = LogEnd()
+  /// What the first segment of the tail follows.
+  package var sealedEnd = LogEnd()
   /// What of the log is known durable.
   package var durableEnd = LogEnd()
   package var commitDate: Int64 = 0
@@ -35,14 +37,19 @@ package struct Published: Sendable {
 /// A sealed segment: what the manifest says of it, and its index once that has been needed.
 package final class SealedSegment: Sendable {
   package let info: Manifest.Segment
-  /// The frame before the segment's first.
-  package let predecessor: LogEnd
   package let loadedIndex = Locked<SealedIndex?>(nil)
+  private let onRelease = Locked<(@Sendable () -> Void)?>(nil)
 
-  package init(_ info: Manifest.Segment, predecessor: LogEnd) {
+  package init(_ info: Manifest.Segment) {
     self.info = info
-    self.predecessor = predecessor
   }
+
+  /// Has `work` done when no reader uses the segment any more.
+  package func whenReleased(_ work: @escaping @Sendable () -> Void) {
+    onRelease.withLock { $0 = work }
+  }
+
+  deinit { onRelease.withLock { $0 }?() }
 }
 
 /// Why a read could not go on.

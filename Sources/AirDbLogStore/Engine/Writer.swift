@@ -4,7 +4,7 @@ internal import HlcText
 /// durable state.
 ///
 /// Invariants:
-/// - Everything but `queue`, `failure`, `syncState` and `finishedSeal` is touched by the leader of the
+/// - Everything but `queue`, `failure`, `syncState` and `reduced` is touched by the leader of the
 ///   commit queue only.
 /// - Rows of a frame are in the active log before the frame is written, and visible only after it has
 ///   reached its durability level.
@@ -16,6 +16,10 @@ internal import HlcText
 package final class Writer: @unchecked Sendable {
   package let engine: Engine
   package private(set) var queue: CommitQueue!
+
+  /// Told that the sealed segments have changed, and that something was committed. Set before the
+  /// first batch.
+  package var cleanerHook: (@Sendable (_ hasSealed: Bool) -> Void)?
 
   /// Set once: why no more is written.
   private let failure = Locked<LogStoreError?>(nil)
@@ -35,7 +39,6 @@ package final class Writer: @unchecked Sendable {
   private var lastChecksum: UInt32
   private var commitDate: Int64
   private var epoch: UInt32?
-  private var nextFileId: UInt64
   private var physicalKind: HlcPhysicalKind?
   private var nextRow: UInt64
   private var greatest: HlcKey?
@@ -54,9 +57,10 @@ package final class Writer: @unchecked Sendable {
 
   // Sealing.
   private var sealing: Sealer.Job?
+  /// Whether the sealer has it now.
+  private var isSealing = false
   /// Why the last attempt to seal failed, if another one may succeed.
   private var sealRefusal: LogStoreError?
-  private let finishedSeal = Locked<Sealer.Outcome?>(nil)
   private let syncState = Locked(SyncState())
   private let reduced = Locked(false)
 
@@ -82,8 +86,6 @@ package final class Writer: @unchecked Sendable {
     physicalKind = recovered.physicalKind
     greatest = recovered.greatestHlc?.key
     nextRow = engine.snapshot.visibleRows
-    // Every id below the limit may have been used; a new session takes new ones.
-    nextFileId = recovered.manifest.fileIdLimit
     lookup = Lookup()
     queue = CommitQueue { [unowned self] group in self.lead(group) }
   }
@@ -122,7 +124,7 @@ extension Writer {
   }
 
   private func lead(_ group: [CommitRequest]) {
-    installFinishedSeal()
+    queue.doPostedJobs()
     for request in group {
       do throws(LogStoreError) {
         if let refusal { throw refusal }
@@ -132,7 +134,6 @@ extension Writer {
       }
     }
     commitStaged()
-    installFinishedSeal()
   }
 
   /// A failed write or sync: the outcome is unknown, and writing stops.
@@ -368,6 +369,7 @@ extension Writer {
     var error: LogStoreError?
     if frames.count > 0 { error = writeAndSync() }
     if error == nil { publish() }
+    if frames.count > 0 { cleanerHook?(false) }
     frames.removeAll()
     frames.shrink(toCapacity: 1 << 20)
     marks.removeAll(keepingCapacity: true)
@@ -451,12 +453,10 @@ extension Writer {
   private func claimEpoch() throws(LogStoreError) {
     let claimed = try updateManifest { manifest in
       manifest.epoch += 1
-      manifest.fileIdLimit = max(manifest.fileIdLimit, self.nextFileId) + Self.reservedIds
+      engine.fileIds.extend(&manifest)
     }
     epoch = claimed.epoch
   }
-
-  private static let reservedIds: UInt64 = 16
 
   /// Replaces the manifest; what is known durable goes with it.
   @discardableResult
@@ -482,10 +482,10 @@ extension Writer {
   }
 
   private func createSegment() throws(LogStoreError) {
-    if nextFileId >= engine.manifest.value.fileIdLimit {
-      try updateManifest { $0.fileIdLimit = self.nextFileId + Self.reservedIds }
+    if !engine.fileIds.hasReserved(engine.manifest.value) {
+      try updateManifest { engine.fileIds.extend(&$0) }
     }
-    let id = nextFileId
+    let id = engine.fileIds.next()
     let path = engine.directory.segment(id)
     let header = SegmentHeader(
       storeId: engine.manifest.value.storeId, fileId: id, predecessor: fileId,
@@ -497,8 +497,6 @@ extension Writer {
     } catch {
       throw LogStoreError(error, "create a segment", file: path)
     }
-    // The id is used up, whatever happens next.
-    nextFileId += 1
     do throws(SystemError) {
       try created.reserve(offset: 0, count: Self.leastReservation)
       try withBytes(of: header.encode()) { (bytes) throws(SystemError) in
@@ -580,6 +578,7 @@ extension Writer {
   }
 
   private func schedule(_ job: Sealer.Job) {
+    isSealing = true
     engine.scheduler.schedule { [weak self] in self?.seal(job) }
   }
 
@@ -591,24 +590,14 @@ extension Writer {
     } else {
       outcome = Sealer(engine).seal(job)
     }
-    queue.wake { finishedSeal.withLock { $0 = outcome } }
-    installSoon()
-  }
-
-  /// Has a finished seal installed: by this thread if nobody leads; else by the leader, or by
-  /// another attempt if the leader was past that.
-  private func installSoon() {
-    guard finishedSeal.withLock({ $0 != nil }) else { return }
-    if !queue.tryExclusively({ installFinishedSeal() }) {
-      engine.scheduler.schedule(afterMilliseconds: 10) { [weak self] in self?.installSoon() }
-    }
+    queue.post { [weak self] in self?.install(outcome) }
   }
 
   /// Waits until no segment is being sealed; tries again what failed for want of space or files.
   private func waitForSeal() throws(LogStoreError) {
-    installFinishedSeal()
+    queue.doPostedJobs()
     guard let sealing else { return }
-    if sealRefusal != nil {
+    if !isSealing {
       sealRefusal = nil
       schedule(sealing)
     }
@@ -617,20 +606,14 @@ extension Writer {
     if let refusal { throw refusal }
   }
 
+  /// Waits until the seal under way has come to an end, good or bad.
   private func awaitSeal() {
-    queue.wait(
-      until: { finishedSeal.withLock { $0 != nil } }, help: { engine.scheduler.help() })
-    installFinishedSeal()
+    queue.wait(until: { !isSealing }, help: { engine.scheduler.help() })
   }
 
-  /// Puts a sealed segment in the place of its rows.
-  private func installFinishedSeal() {
-    guard
-      let outcome = finishedSeal.withLock({ outcome in
-        defer { outcome = nil }
-        return outcome
-      })
-    else { return }
+  /// Puts a sealed segment in the place of its rows. Done by the leader.
+  private func install(_ outcome: Sealer.Outcome) {
+    isSealing = false
     switch outcome {
     case .failed(let error, let isRetryable):
       if isRetryable { sealRefusal = error } else { poison(error) }
@@ -645,6 +628,7 @@ extension Writer {
           dead.insert(UInt64(rank))
         }
         state.sealed.append(Published.Sealed(segment: segment, dead: dead))
+        state.sealedEnd = sealing.state.end
         state.tail.removeAll { $0 === sealing.log }
       }
       // Rows of the active log that superseded rows of the sealed one now supersede its entries.
@@ -660,12 +644,43 @@ extension Writer {
               row: rows.superseders[Int(row)], segment: segment.info.fileId, rank: rank))
         }
       }
-      lookup.add(segment)
+      lookup.invalidate()
       self.sealing = nil
+      cleanerHook?(true)
       engine.report(
         .sealed(
           segment: segment.info.fileId, records: segment.info.recordCount,
           bytes: segment.info.length))
+    }
+  }
+}
+
+// MARK: - Compaction
+
+extension Writer {
+  /// Has the active segment sealed if more than half of it is superseded and it is worth it.
+  package func rollIfMostlyDead() throws(LogStoreError) {
+    try queue.exclusively { () throws(LogStoreError) in
+      guard refusal == nil, hasWritten, let log, position > Self.leastToRoll else { return }
+      let live = log.liveCount(below: nextRow)
+      guard 2 * live < log.count else { return }
+      try roll()
+      try waitForSeal()
+    }
+  }
+
+  private static let leastToRoll: UInt64 = 1 << 20
+
+  /// The sealed segments have been replaced. Called by the leader.
+  package func segmentsChanged() { lookup.invalidate() }
+
+  /// Makes sure that a file id can be taken.
+  package func reserveFileIds() throws(LogStoreError) {
+    try queue.exclusively { () throws(LogStoreError) in
+      if let refusal { throw refusal }
+      if !engine.fileIds.hasReserved(engine.manifest.value) {
+        try updateManifest { engine.fileIds.extend(&$0) }
+      }
     }
   }
 }
@@ -738,7 +753,7 @@ extension Writer {
       // given back.
       if let refusal {
         // Nothing may touch the files any more when somebody recovers them.
-        if refusal.code == .outcomeUnknown, sealing != nil, sealRefusal == nil { awaitSeal() }
+        if refusal.code == .outcomeUnknown { awaitSeal() }
         return
       }
       defer { poison(LogStoreError(.closed, "The store has been closed.")) }

@@ -236,5 +236,13 @@ extension RowLog {
     }
   }
 
+  /// Gives marks on entries of replaced segments their new place; those that answer nil go.
+  package func moveMarks(from segments: Set<UInt64>, _ move: (Mark) -> Mark?) {
+    lock.withLock {
+      guard marks.contains(where: { segments.contains($0.segment) }) else { return }
+      marks = marks.compactMap { segments.contains($0.segment) ? move($0) : $0 }
+    }
+  }
+
   package var supersededEntries: [Mark] { lock.withLock { marks } }
 }
