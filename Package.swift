@@ -51,14 +51,18 @@ let package = Package(
       name: "AirDbLogStore",
       dependencies: contract + ["HlcText", "CAirDbPlatform"] + system,
       swiftSettings: settings),
-    .executableTarget(name: "airdb-log", dependencies: ["AirDbLogStore"], swiftSettings: settings),
+    // Without access to what is `package`: the tool is a client of the library like any other.
+    .executableTarget(
+      name: "airdb-log", dependencies: ["AirDbLogStore"], packageAccess: false,
+      swiftSettings: settings),
     .target(
       name: "TestSupport", dependencies: ["AirDbLogStore", "HlcText"], path: "Tests/TestSupport",
       swiftSettings: settings),
     // What tests run in processes of their own: writers that are killed, and measurements.
+    .target(name: "CHeapProbe", path: "Tests/CHeapProbe"),
     .executableTarget(
-      name: "CrashWriter", dependencies: ["AirDbLogStore", "TestSupport"], path: "Tests/CrashWriter",
-      swiftSettings: settings),
+      name: "CrashWriter", dependencies: ["AirDbLogStore", "TestSupport", "CHeapProbe"],
+      path: "Tests/CrashWriter", swiftSettings: settings),
     // Writes stores for the independent decoder to read, and the fixtures of the specification.
     .executableTarget(
       name: "StoreWriter", dependencies: ["AirDbLogStore", "HlcText", "TestSupport"],
@@ -70,6 +74,10 @@ let package = Package(
       name: "AirDbLogStoreTests",
       dependencies: ["AirDbLogStore", "HlcText", "CAirDbPlatform", "TestSupport", "CrashWriter"],
       swiftSettings: settings),
+    .testTarget(
+      name: "ToolTests", dependencies: ["airdb-log", "AirDbLogStore"], packageAccess: false,
+      swiftSettings: settings),
+    .testTarget(name: "TidyTests", swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
 )

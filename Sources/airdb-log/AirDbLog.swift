@@ -17,11 +17,6 @@ struct AirDbLog {
       try await Command.run(arguments)
       try Output.standard.flush()
       return .success
-    } catch let interruption as Interrupted {
-      // All is cleaned up: now end as the signal would have ended us, so that a shell sees it.
-      signal(interruption.signal, SIG_DFL)
-      raise(interruption.signal)
-      return .refused
     } catch {
       try? Output.standard.flush()
       let failure = ToolError(error)

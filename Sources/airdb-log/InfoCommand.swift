@@ -61,7 +61,9 @@ struct StoreFiles {
       // A file may go between the listing and here.
       guard let bytes = attributes?[.size] as? NSNumber else { continue }
       let kind = Self.kind(of: name)
-      guard let index = byKind.firstIndex(where: { $0.kind == kind }) else { continue }
+      guard let index = byKind.firstIndex(where: { $0.kind == kind }), name != "LOCK" else {
+        continue
+      }
       byKind[index].files.count += 1
       byKind[index].files.bytes += bytes.uint64Value
     }

@@ -22,11 +22,6 @@ struct ToolError: Error {
   }
 }
 
-/// The process was asked to end by a signal, and has cleaned up.
-struct Interrupted: Error {
-  var signal: Int32
-}
-
 extension ToolError {
   /// Any error in the terms of the tool.
   init(_ error: any Error) {
@@ -40,8 +35,18 @@ extension ToolError {
   init(_ error: LogStoreError) {
     var place = error.file.map { " [\($0)" } ?? ""
     if !place.isEmpty { place += (error.offset.map { " at offset \($0)" } ?? "") + "]" }
-    self.init(
-      ExitCode(error.code), error.message + place, advice: error.recoverySuggestion)
+    self.init(ExitCode(error.code), error.message + place, advice: Self.advice(for: error))
+  }
+
+  /// The library's advice, but for what it says to programs only.
+  private static func advice(for error: LogStoreError) -> String {
+    switch error.code {
+    case .storeNotFound: "Check the path: a store is a folder with a file MANIFEST."
+    case .staleReader: "Run the command again."
+    case .invalidTimestamp, .mixedTimestamps:
+      "Give a timestamp as `airdb-log dump` prints them for this store."
+    default: error.recoverySuggestion
+    }
   }
 }
 

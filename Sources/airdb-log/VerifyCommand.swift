@@ -19,7 +19,7 @@ extension Command {
       let place = describe(error.file ?? arguments.operands[0], error.offset)
       try Output.standard.printLine("\(place): \(error.message)")
       throw ToolError(
-        .damage, "The store is damaged and does not open.", advice: error.recoverySuggestion)
+        .damage, "The store is damaged and does not open.", advice: lossAdvice)
     }
     for problem in report.problems {
       let kind = problem.isDerived ? " (derived)" : ""
@@ -27,19 +27,22 @@ extension Command {
         "\(describe(problem.file, problem.offset)): \(problem.reason)\(kind)")
     }
     let checked =
-      "\(Figures.count(report.checkedCommits, "commit", "commits")), "
+      "checked \(Figures.count(report.checkedCommits, "commit", "commits")), "
       + "\(Figures.count(report.checkedRecords, "record", "records")), "
       + Figures.bytes(report.checkedBytes)
     guard !report.isClean else {
-      return try Output.standard.printLine("No damage in \(checked).")
+      return try Output.standard.printLine("No damage; \(checked).")
     }
     let isDerived = report.problems.allSatisfy(\.isDerived)
     throw ToolError(
-      .damage, "\(Figures.count(report.problems.count, "problem", "problems")) in \(checked).",
+      .damage, "\(Figures.count(report.problems.count, "problem", "problems")); \(checked).",
       advice: isDerived
         ? "Open the store for writing once: what is damaged is built again from the log."
-        : "Keep a copy of the directory, and restore from a backup or a peer.")
+        : lossAdvice)
   }
+
+  private static let lossAdvice =
+    "Keep a copy of the directory, and restore from a backup or a peer."
 
   private static func describe(_ file: String, _ offset: UInt64?) -> String {
     offset.map { "\(file) at offset \($0)" } ?? file

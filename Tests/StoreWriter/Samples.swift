@@ -59,6 +59,9 @@ extension Sample {
         name: "sessions", configuration: .small, batches: generated(seed: 3, count: 2000),
         batchesPerSession: 23),
       Sample(
+        name: "restless", configuration: .tiny, batches: generated(seed: 10, count: 1500),
+        batchesPerSession: 4),
+      Sample(
         name: "iso-clock", configuration: .small,
         batches: generated(seed: 4, count: 1000) {
           $0.usesIso8601 = true
@@ -79,6 +82,7 @@ extension Sample {
     seed: UInt64, count: Int, _ configure: (inout RecordGenerator.Options) -> Void = { _ in }
   ) -> [[ChangeRecord]] {
     var options = RecordGenerator.Options()
+    options.keys = 500
     configure(&options)
     var generator = RecordGenerator(seed: seed, options: options)
     var batches: [[ChangeRecord]] = []
@@ -137,6 +141,13 @@ extension Configuration {
     configuration.segmentRecords = 200
     configuration.blockBytes = 1024
     configuration.replayBytes = 4096
+    return configuration
+  }
+
+  /// Segments that are full after a batch or two.
+  fileprivate static var tiny: Configuration {
+    var configuration = small
+    configuration.segmentRecords = 30
     return configuration
   }
 

@@ -10,7 +10,13 @@ package enum ChangeStream {
     .appendingPathComponent("shared/data/tldr-history.jsonl.gz")
 
   /// Whether the file is there.
-  package static var isPresent: Bool { FileManager.default.isReadableFile(atPath: file.path) }
+  package static var isPresent: Bool {
+    #if os(macOS) || os(Linux)
+      FileManager.default.isReadableFile(atPath: file.path)
+    #else
+      false
+    #endif
+  }
 
   private struct Line: Decodable {
     var batch: Int
@@ -25,36 +31,63 @@ package enum ChangeStream {
   /// The batches in the order in which they were made. Read once a process.
   package static func batches() throws -> [[ChangeRecord]] { try cached.get() }
 
-  private static let cached = Result { try read() }
-
-  private static func read() throws -> [[ChangeRecord]] {
+  private static let cached = Result {
     var batches: [[ChangeRecord]] = []
-    var last = -1
-    let decoder = JSONDecoder()
-    for line in try decompressed().split(separator: UInt8(ascii: "\n")) {
-      let line = try decoder.decode(Line.self, from: line)
-      let record = ChangeRecord(
-        id: line.id, collection: line.collection, type: MutationType(rawValue: line.type)!,
-        payload: line.payload64 ?? Data((line.payload ?? "").utf8), hlcTimestamp: line.hlc)
-      if line.batch != last {
-        batches.append([])
-        last = line.batch
-      }
-      batches[batches.count - 1].append(record)
+    try forEachBatch { batch in
+      batches.append(batch)
+      return true
     }
     return batches
   }
 
-  private static func decompressed() throws -> Data {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = ["gzip", "-dc", file.path]
-    let output = Pipe()
-    process.standardOutput = output
-    try process.run()
-    let data = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else { throw CocoaError(.fileReadCorruptFile) }
-    return data
+  /// Calls `body` with one batch after the other, holding no more than one, until it answers false.
+  package static func forEachBatch(_ body: ([ChangeRecord]) throws -> Bool) throws {
+    let decoder = JSONDecoder()
+    var batch: [ChangeRecord] = []
+    var number = 0
+    var goesOn = true
+    try forEachLine { text in
+      let line = try decoder.decode(Line.self, from: text)
+      if line.batch != number, !batch.isEmpty {
+        goesOn = try body(batch)
+        batch = []
+      }
+      number = line.batch
+      batch.append(
+        ChangeRecord(
+          id: line.id, collection: line.collection, type: MutationType(rawValue: line.type)!,
+          payload: line.payload64 ?? Data((line.payload ?? "").utf8), hlcTimestamp: line.hlc))
+      return goesOn
+    }
+    if goesOn, !batch.isEmpty { _ = try body(batch) }
+  }
+
+  private static func forEachLine(_ body: (Data) throws -> Bool) throws {
+    #if os(macOS) || os(Linux)
+      let process = Process()
+      process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+      process.arguments = ["gzip", "-dc", file.path]
+      let output = Pipe()
+      process.standardOutput = output
+      process.standardError = FileHandle.nullDevice
+      try process.run()
+      defer {
+        process.terminate()
+        process.waitUntilExit()
+      }
+      var pending = Data()
+      while true {
+        let more = output.fileHandleForReading.availableData
+        if more.isEmpty { break }
+        pending += more
+        var start = pending.startIndex
+        while let end = pending[start...].firstIndex(of: UInt8(ascii: "\n")) {
+          guard try body(pending[start..<end]) else { return }
+          start = end + 1
+        }
+        pending = Data(pending[start...])
+      }
+      guard pending.isEmpty else { throw CocoaError(.fileReadCorruptFile) }
+    #endif
   }
 }

@@ -1,3 +1,5 @@
+import AirDbLogStore
+
 #if canImport(Darwin)
   import Darwin
 #elseif canImport(Musl)
@@ -5,7 +7,6 @@
 #else
   import Glibc
 #endif
-import AirDbLogStore
 
 /// Everything that a process could have changed in a directory: names, bytes, sizes, and times of
 /// last modification, those of the directory too.

@@ -82,7 +82,8 @@ package struct RecordGenerator: Sendable {
       return String(repeating: "0", count: 8 - digits.count) + digits
     }.joined()
     let part = { (from: Int, to: Int) in
-      String(hex[hex.index(hex.startIndex, offsetBy: from)..<hex.index(hex.startIndex, offsetBy: to)])
+      String(
+        hex[hex.index(hex.startIndex, offsetBy: from)..<hex.index(hex.startIndex, offsetBy: to)])
     }
     let uuid = [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)]
       .joined(separator: "-")
@@ -111,7 +112,8 @@ package struct RecordGenerator: Sendable {
   private mutating func payload() -> Data {
     let isLarge = isOneIn(options.largePayload)
     let count =
-      isLarge ? Int.random(in: 8_000...40_000, using: &random)
+      isLarge
+      ? Int.random(in: 8_000...40_000, using: &random)
       : Int.random(in: options.payload, using: &random)
     // Half of them shrink, half of them do not.
     if below(2) == 0 { return Data(random.bytes(count)) }

@@ -36,6 +36,11 @@ package struct ReferenceModel: Sendable {
   package struct Refusal: Error, Hashable {
     package let code: LogStoreError.Code
     package let index: Int
+
+    package init(code: LogStoreError.Code, index: Int) {
+      self.code = code
+      self.index = index
+    }
   }
 
   /// What becomes of a batch.

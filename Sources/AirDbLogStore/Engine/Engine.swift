@@ -16,8 +16,11 @@ package final class Engine: Sendable {
   package let writerLock: WriterLock?
   /// Held by whoever changes the list of sealed segments, from the look at the state to the manifest.
   package let structure = Monitor()
-  /// One thread at a time builds an index again or loads the liveness.
+  /// One thread at a time loads an index or builds it again.
   private let repairing = Monitor()
+  /// One thread at a time loads the liveness; building that again needs the indexes, so that
+  /// `repairing` is taken inside this one.
+  private let loadingLiveness = Monitor()
 
   package var platform: any Platform { directory.platform }
 
@@ -67,11 +70,15 @@ extension Engine {
   ) throws(IndexError) -> SealedIndex {
     let info = segment.info
     let storeId = manifest.value.storeId
-    let source = PageSource(fileId: info.fileId, origin, cache: cache)
+    let source = PageSource(
+      fileId: info.fileId, origin, build: segment.rebuilds.withLock { $0 }, cache: cache)
+    // What the header says of its size is checked against the file before memory is allocated by it.
+    let size = try source.size()
     return try SealedIndex(source) { header in
       header.storeId == storeId && header.segmentLength == info.length
         && header.lastChecksum == info.lastChecksum && header.entryCount == info.entryCount
         && header.recordCount == info.recordCount
+        && UInt64(header.pageCount) * UInt64(Limits.pageSize) == size
     }
   }
 
@@ -110,6 +117,8 @@ extension Engine {
         }
         files.remove(.index(info.fileId))
       }
+      // Pages of the damaged index may be sound each for itself; those in the cache are not its.
+      segment.rebuilds.withLock { $0 &+= 1 }
       do throws(IndexError) {
         let index = try load(segment, origin)
         segment.loadedIndex.withLock { $0 = index }
@@ -234,7 +243,7 @@ extension Engine {
   /// Loads which entries of the sealed segments are superseded, on first use.
   package func loadLiveness() throws(LogStoreError) {
     if published.withLock({ $0.hasLiveness }) { return }
-    try repairing.withLock { () throws(LogStoreError) in
+    try loadingLiveness.withLock { () throws(LogStoreError) in
       if published.withLock({ $0.hasLiveness }) { return }
       var loaded = try readLiveness()
       if loaded == nil { loaded = try rebuildLiveness() }
@@ -255,8 +264,16 @@ extension Engine {
       return manifest.segments.map { DeadBits(entryCount: $0.entryCount) }
     }
     let path = directory.liveness(manifest.livenessGeneration)
-    guard let bytes = try directory.contents(of: path, limit: manifest.livenessLength) else {
-      report(.repaired(file: path, reason: "it is absent"))
+    let bytes: [UInt8]
+    do throws(LogStoreError) {
+      guard let found = try directory.contents(of: path, limit: manifest.livenessLength) else {
+        report(.repaired(file: path, reason: "it is absent"))
+        return nil
+      }
+      bytes = found
+    } catch {
+      guard error.code == .corrupt else { throw error }
+      report(.repaired(file: path, reason: "it is longer than the manifest says"))
       return nil
     }
     do throws(FormatError) {

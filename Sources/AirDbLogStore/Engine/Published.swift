@@ -38,6 +38,8 @@ package struct Published: Sendable {
 package final class SealedSegment: Sendable {
   package let info: Manifest.Segment
   package let loadedIndex = Locked<SealedIndex?>(nil)
+  /// How often the index has been built again.
+  package let rebuilds = Locked<UInt16>(0)
   private let onRelease = Locked<(@Sendable () -> Void)?>(nil)
 
   package init(_ info: Manifest.Segment) {

@@ -17,6 +17,7 @@ package final class IndexPage: @unchecked Sendable {
 package struct PageSource: Sendable {
   package let fileId: UInt64
   private let origin: Origin
+  private let build: UInt16
   private let cache: BlockCache
 
   /// Where the bytes are.
@@ -26,14 +27,30 @@ package struct PageSource: Sendable {
     case memory([UInt8])
   }
 
-  package init(fileId: UInt64, _ origin: Origin, cache: BlockCache) {
+  /// `build` counts how often the index has been built again while its segment was open.
+  package init(fileId: UInt64, _ origin: Origin, build: UInt16 = 0, cache: BlockCache) {
     self.fileId = fileId
     self.origin = origin
+    self.build = build
     self.cache = cache
   }
 
+  /// The size of the index in bytes.
+  package func size() throws(IndexError) -> UInt64 {
+    switch origin {
+    case .memory(let bytes): return UInt64(bytes.count)
+    case .file(let files):
+      do throws(SystemError) {
+        return try files.file(.index(fileId)).size()
+      } catch {
+        if error.isNotFound { throw .damaged(FormatError("the index is absent")) }
+        throw .system(error)
+      }
+    }
+  }
+
   package func page(_ number: UInt32) throws(IndexError) -> IndexPage {
-    let key = BlockCache.Key.page(fileId, number)
+    let key = BlockCache.Key.page(fileId, number, build: build)
     if let known = cache.object(key) as? IndexPage { return known }
     let page = try read(number)
     cache.insert(page, for: key, cost: Limits.pageSize)

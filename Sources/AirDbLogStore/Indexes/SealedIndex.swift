@@ -145,7 +145,9 @@ extension SealedIndex {
       let page = try source.page(header[.keyEntries].firstPage + UInt32(pageNumber))
       let start = max(range.firstKey, pageNumber * perPage)
       let end = min(range.firstKey + range.keyCount, (pageNumber + 1) * perPage)
-      if let entry = search(page, hash, from: start % perPage, count: end - start) { return entry }
+      if let entry = search(page, hash, from: start % perPage, count: end - start) {
+        return try checked(entry)
+      }
       guard pageNumber > range.firstKey / perPage,
         keyFences[2 * Int(pageNumber) + 1] == hash.first,
         keyFences[2 * Int(pageNumber)] == UInt64(number)
@@ -209,7 +211,10 @@ extension SealedIndex {
   package func key(at position: UInt64) throws(IndexError) -> KeyEntry {
     let perPage = UInt64(IndexHeader.pageContent / header.widths.keyEntry)
     let page = try source.page(header[.keyEntries].firstPage + UInt32(position / perPage))
-    let entry = keyEntry(page, Int(position % perPage))
+    return try checked(keyEntry(page, Int(position % perPage)))
+  }
+
+  private func checked(_ entry: KeyEntry) throws(IndexError) -> KeyEntry {
     guard entry.rank < header.entryCount, entry.node < header.nodeCount else {
       throw .damaged(FormatError("an impossible key entry"))
     }

@@ -6,15 +6,16 @@ package final class BlockCache: Sendable {
   package struct Key: Hashable, Sendable {
     /// Of the segment.
     package var file: UInt64
-    /// Block offset times two; page offset times two plus one.
+    /// Block offset times two; page number times two plus one, and more.
     package var place: UInt64
 
     package static func block(_ file: UInt64, _ offset: UInt64) -> Key {
       Key(file: file, place: offset << 1)
     }
 
-    package static func page(_ file: UInt64, _ page: UInt32) -> Key {
-      Key(file: file, place: UInt64(page) << 1 | 1)
+    /// `build` tells the pages of an index that was built again from those of the one before.
+    package static func page(_ file: UInt64, _ page: UInt32, build: UInt16 = 0) -> Key {
+      Key(file: file, place: UInt64(build) << 40 | UInt64(page) << 1 | 1)
     }
   }
 

@@ -29,21 +29,25 @@
         if file.isSubmodule {
           try body(file, Data(file.object))
         } else {
-          try body(file, try answer(for: file.object))
+          let content = try repository.reading(process, "cat-file") {
+            try answer(for: file.object)
+          }
+          try body(file, content)
           try request(requests.next())
         }
       }
     }
 
     private func request(_ file: GitFile?) throws {
-      if let file { try process.write(file.object + [0x0A]) }
+      guard let file else { return }
+      guard try process.write(file.object + [0x0A]) else {
+        throw repository.failure("cat-file", process.finish())
+      }
     }
 
     /// `ID blob SIZE`, the content and a line break; or `ID missing`.
     private func answer(for object: [UInt8]) throws -> Data {
-      guard let line = try process.output.bytes(until: 0x0A) else {
-        throw repository.failure("cat-file", process.finish())
-      }
+      guard let line = try process.output.bytes(until: 0x0A) else { throw UnexpectedEnd() }
       let parts = line.split(separator: 0x20)
       guard let id = parts.first, id.elementsEqual(object) else { throw misread(line) }
       if parts.last?.elementsEqual("missing".utf8) == true {

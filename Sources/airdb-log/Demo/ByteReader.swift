@@ -1,5 +1,8 @@
 import Foundation
 
+/// A stream ended where its format goes on.
+struct UnexpectedEnd: Error {}
+
 /// Reads a pipe in the pieces that its format has.
 struct ByteReader {
   private let descriptor: Int32
@@ -13,7 +16,7 @@ struct ByteReader {
 
   /// The bytes up to a delimiter, which is consumed; nil at the end.
   ///
-  /// - Throws: ``ToolError`` if the stream ends before the delimiter.
+  /// - Throws: ``UnexpectedEnd`` if the stream ends before the delimiter.
   mutating func bytes(until delimiter: UInt8) throws -> [UInt8]? {
     var result: [UInt8] = []
     while true {
@@ -25,7 +28,7 @@ struct ByteReader {
       result.append(contentsOf: buffer[start..<end])
       guard try fill() else {
         if result.isEmpty { return nil }
-        throw ToolError(.notFound, "The output of a process ended within a line.")
+        throw UnexpectedEnd()
       }
     }
   }
@@ -39,7 +42,7 @@ struct ByteReader {
       var filled = fromBuffer
       while filled < count {
         let got = try Self.readSome(descriptor, into: .init(rebasing: target[filled...]))
-        guard got > 0 else { throw ToolError(.notFound, "The output of a process is cut short.") }
+        guard got > 0 else { throw UnexpectedEnd() }
         filled += got
       }
     }
@@ -51,9 +54,7 @@ struct ByteReader {
   mutating func skip(_ count: Int) throws {
     var rest = count
     while rest > 0 {
-      if start == end, try !fill() {
-        throw ToolError(.notFound, "The output of a process is cut short.")
-      }
+      if start == end, try !fill() { throw UnexpectedEnd() }
       let step = min(rest, end - start)
       start += step
       rest -= step

@@ -39,17 +39,22 @@
     }
 
     /// Writes to the input. The caller sees to it that the process reads.
-    func write(_ bytes: [UInt8]) throws {
-      guard let descriptor = input?.fileHandleForWriting.fileDescriptor else { return }
+    ///
+    /// - Returns: False if the process has ended.
+    func write(_ bytes: [UInt8]) throws -> Bool {
+      guard let descriptor = input?.fileHandleForWriting.fileDescriptor else { return false }
       var rest = bytes[...]
       while !rest.isEmpty {
         let count = rest.withUnsafeBytes { systemWrite(descriptor, $0.baseAddress, $0.count) }
         if count >= 0 {
           rest = rest.dropFirst(count)
+        } else if errno == EPIPE {
+          return false
         } else if errno != EINTR {
           throw ToolError(.notFound, "Could not write to a process: \(systemErrorText()).")
         }
       }
+      return true
     }
 
     /// Closes the input and waits for the end. A second call only answers again.

@@ -14,7 +14,19 @@
     /// A writer is killed after one of these numbers of commits, by chance.
     private static let commitsBeforeKill = 20...200
 
+    /// Does what the command says; after a signal, ends by it when all is cleaned up, so that a
+    /// shell sees it.
     static func run(_ arguments: Arguments, _ command: Command) async throws {
+      do {
+        try await runInWorkDirectory(arguments, command)
+      } catch let interruption as Interrupted {
+        Interruption.end(by: interruption.signal)
+      }
+    }
+
+    private static func runInWorkDirectory(
+      _ arguments: Arguments, _ command: Command
+    ) async throws {
       let limit = try arguments.count("--limit", of: command)
       guard limit != 0 else { throw command.usageError("The limit must be at least 1.") }
       let interruption = Interruption()
@@ -42,7 +54,7 @@
       try report("Reopened", "in \(Figures.duration(ContinuousClock.now - start))")
       let live = Int(try store.statistics().liveRecords)
       let files = try TreeComparison(repository: repository, interruption: interruption)
-        .run(store, commit: replay.lastCommit)
+        .run(store, commit: limit == nil ? repository.head : replay.lastCommit)
       try report(
         "Compared",
         "\(Figures.count(files, "file", "files")) of git's tree: all equal; "
@@ -79,8 +91,8 @@
       if result.standIns > 0 {
         try report(
           "Note",
-          "\(Figures.count(result.standIns)) contents that this clone lacks, or that are above "
-            + "256 MiB, were replaced by their ids")
+          "for \(Figures.count(result.standIns, "content", "contents")) that this clone lacks, or "
+            + "that are larger than 256 MiB, their ids stand in")
       }
       return result
     }

@@ -86,12 +86,17 @@
     }
 
     static func count(_ repository: Repository) throws -> Int {
-      let count = try repository.line(["rev-list", "--first-parent", "--count", repository.head])
-      return Int(count ?? "") ?? 0
+      let line = try repository.line(["rev-list", "--first-parent", "--count", repository.head])
+      guard let count = line.flatMap({ Int($0) }) else { throw repository.failure("rev-list") }
+      return count
     }
 
     /// The next commit; nil at the end.
     mutating func next() throws -> Commit? {
+      try repository.reading(process, "log") { try readNext() }
+    }
+
+    private mutating func readNext() throws -> Commit? {
       if isAtStart {
         nextHeader = try process.output.bytes(until: 0)
         isAtStart = false

@@ -1,6 +1,11 @@
 #if os(macOS) || os(Linux)
   import Foundation
 
+  /// The process was asked to end by a signal.
+  struct Interrupted: Error {
+    var signal: Int32
+  }
+
   /// Signals that ask the tool to end, turned into an error at the next ``check()``, so that all that
   /// was begun is cleaned up on the way out.
   ///
@@ -59,9 +64,20 @@
       for child in children { child.kill(SIGKILL) }
       if isSecond {
         lastResort?()
-        Foundation.signal(signal, SIG_DFL)
-        raise(signal)
+        Self.end(by: signal)
       }
+    }
+
+    /// Ends this process as the signal does by default.
+    static func end(by signal: Int32) -> Never {
+      Foundation.signal(signal, SIG_DFL)
+      // Who listens to a signal may do so by blocking it.
+      var signals = sigset_t()
+      sigemptyset(&signals)
+      sigaddset(&signals, signal)
+      pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+      raise(signal)
+      exit(128 + signal)
     }
 
     private func isIgnored(_ action: sigaction) -> Bool {

@@ -101,7 +101,8 @@
     ) -> ChangeRecord {
       ChangeRecord(
         id: file.key.id, collection: file.key.collection, type: type, payload: payload,
-        hlcTimestamp: clock.stamp(seconds: commit.time, author: commit.author))
+        hlcTimestamp: clock.stamp(seconds: commit.time, author: commit.author),
+        authorPublicKey: nil, signature: nil)
     }
   }
 #endif

@@ -84,7 +84,7 @@
       let process = try start(arguments)
       let line: [UInt8]?
       do {
-        line = try process.output.bytes(until: 0x0A)
+        line = try reading(process, arguments[0]) { try process.output.bytes(until: 0x0A) }
       } catch {
         process.stop()
         throw error
@@ -94,6 +94,17 @@
       return status == 0 ? line.map { String(decoding: $0, as: UTF8.self) } : nil
     }
 
+    /// Reads the output of a command, whose early end is the command's failure.
+    func reading<Result>(
+      _ process: ChildProcess, _ name: String, _ body: () throws -> Result
+    ) throws -> Result {
+      do {
+        return try body()
+      } catch is UnexpectedEnd {
+        throw failure(name, process.finish())
+      }
+    }
+
     /// Waits for the end of a command that must have succeeded.
     func finish(_ process: ChildProcess, _ name: String) throws {
       let status = process.finish()
@@ -101,9 +112,10 @@
       guard status == 0 else { throw failure(name, status) }
     }
 
-    func failure(_ name: String, _ status: Int32) -> ToolError {
-      ToolError(
-        .notFound, "git \(name) failed with status \(status): \(errors.lastLine)",
+    func failure(_ name: String, _ status: Int32? = nil) -> ToolError {
+      let status = status.map { " with status \($0)" } ?? ""
+      return ToolError(
+        .notFound, "git \(name) failed\(status): \(errors.lastLine)",
         advice: "`git fsck` tells whether the repository is whole.")
     }
   }

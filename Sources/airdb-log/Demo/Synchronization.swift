@@ -20,7 +20,8 @@
 
     @MainActor
     func run(
-      from source: any AirDbAdapter, to target: any AirDbAdapter, expected: Int
+      from source: any AirDbAdapter & Sendable, to target: any AirDbAdapter & Sendable,
+      expected: Int
     ) async throws -> Result {
       let progress = Progress("Syncing")
       defer { progress.finish() }
@@ -58,7 +59,7 @@
           after: targetCursor, limit: max(expected.records.count, 1), byteLimit: .max)
         for index in 0..<max(expected.records.count, found.records.count) {
           let pair = (expected.records.at(index), found.records.at(index))
-          if pair.0 != pair.1 { differences.add(describe(pair.0, pair.1)) }
+          if !areSame(pair.0, pair.1) { differences.add(describe(pair.0, pair.1)) }
         }
         sourceCursor = expected.next
         targetCursor = found.next

@@ -81,7 +81,9 @@
       let process = try repository.start(["ls-tree", "-r", "-z", "--full-tree", commit])
       do {
         var page: [GitFile] = []
-        while let entry = try process.output.bytes(until: 0) {
+        while let entry = try repository.reading(
+          process, "ls-tree", { try process.output.bytes(until: 0) })
+        {
           page.append(try Self.file(entry))
           if page.count == Self.pageSize {
             try body(page)

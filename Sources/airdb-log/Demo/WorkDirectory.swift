@@ -9,8 +9,9 @@
     private(set) var stores: String
 
     init() throws {
-      let pattern = FileManager.default.temporaryDirectory
-        .appendingPathComponent("airdb-log-demo-XXXXXX").path
+      let parent =
+        ProcessInfo.processInfo.environment["TMPDIR"] ?? FileManager.default.temporaryDirectory.path
+      let pattern = "\(parent)/airdb-log-demo-XXXXXX"
       var template = Array(pattern.utf8CString)
       guard mkdtemp(&template) != nil else {
         throw ToolError(

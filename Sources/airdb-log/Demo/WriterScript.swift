@@ -34,11 +34,11 @@ struct WriterScript {
 
   /// A record as the change of that number has it.
   static func stamped(_ record: ChangeRecord, change: Int) -> ChangeRecord {
-    var record = record
     let counter = UInt64(change)
-    record.hlcTimestamp = ReplayClock.text(
-      physicalBase + counter >> 16, counter & 0xFFFF, node: 0)
-    return record
+    return ChangeRecord(
+      id: record.id, collection: record.collection, type: record.type, payload: record.payload,
+      hlcTimestamp: ReplayClock.text(physicalBase + counter >> 16, counter & 0xFFFF, node: 0),
+      authorPublicKey: record.authorPublicKey, signature: record.signature)
   }
 
   /// How many changes a store has, whose latest timestamp is this.
@@ -68,7 +68,7 @@ struct WriterScript {
         let latest = number + (changes - 1 - number) / count * count
         let expected = number < changes ? stamped(record, change: latest) : nil
         let key = RecordKey(collection: record.collection, id: record.id)
-        if try store.record(forKey: key) != expected {
+        if try !areSame(store.record(forKey: key), expected) {
           differences.add("not as after change \(changes): \(record.id)")
         }
       }

@@ -1,0 +1,302 @@
+// The segment that is written to: a new one, space in it, its sealing, syncs off the commit path.
+extension Writer {
+  /// Makes sure that this session has an epoch and that there is a segment to append to.
+  func openSegment() throws(LogStoreError) {
+    // A counter that would overflow goes on in a new epoch.
+    if epoch == nil || lastSequence & 0xFFFF_FFFF == 0xFFFF_FFFF { try claimEpoch() }
+    if file == nil { try createSegment() }
+  }
+
+  /// Claims an epoch, durably, so that no sequence of this session was ever given before, and
+  /// reserves file ids.
+  private func claimEpoch() throws(LogStoreError) {
+    let claimed = try updateManifest { manifest in
+      manifest.epoch += 1
+      engine.fileIds.extend(&manifest)
+    }
+    epoch = claimed.epoch
+  }
+
+  /// Replaces the manifest; what is known durable goes with it.
+  @discardableResult
+  private func updateManifest(
+    _ change: (inout Manifest) -> Void
+  ) throws(LogStoreError) -> Manifest {
+    let path = engine.directory.manifest
+    try engine.manifest.update(
+      { (manifest) throws(LogStoreError) in
+        guard manifest.epoch < .max else {
+          throw LogStoreError(
+            .limitExceeded, "The store has been written by 2^32 - 1 sessions.")
+        }
+        change(&manifest)
+      },
+      orElse: { failure in
+        switch failure {
+        case .notWritten(let error): LogStoreError(error, "write the manifest", file: path)
+        case .unknown(let error): self.unknown(error, "replace the manifest", path)
+        }
+      })
+    return engine.manifest.value
+  }
+
+  private func createSegment() throws(LogStoreError) {
+    if !engine.fileIds.hasReserved(engine.manifest.value) {
+      try updateManifest { engine.fileIds.extend(&$0) }
+    }
+    let id = engine.fileIds.next()
+    let path = engine.directory.segment(id)
+    let header = SegmentHeader(
+      storeId: engine.manifest.value.storeId, fileId: id, predecessor: fileId,
+      predecessorLength: position, predecessorChecksum: lastChecksum)
+    let size = UInt64(SegmentHeader.size)
+    let created: OpenFile
+    do throws(SystemError) {
+      created = try engine.directory.open(path, .createNew)
+    } catch {
+      throw LogStoreError(error, "create a segment", file: path)
+    }
+    do throws(SystemError) {
+      try created.reserve(offset: 0, count: Self.leastReservation)
+      try withBytes(of: header.encode()) { (bytes) throws(SystemError) in
+        try created.writeAll(bytes, at: 0)
+      }
+    } catch {
+      // No commit is in it: it goes away, or is an orphan that the next open removes.
+      try? engine.directory.remove(path)
+      throw LogStoreError(error, "create a segment", file: path)
+    }
+    // Until its entry is durable, no commit in it can be.
+    do throws(SystemError) {
+      try created.synchronize()
+      try engine.directory.synchronizeDirectory()
+    } catch {
+      throw unknown(error, "sync a new segment", path)
+    }
+    let log = RowLog(fileId: id, base: nextRow)
+    file = created
+    self.log = log
+    fileId = id
+    firstSequence = 0
+    position = size
+    reserved = Self.leastReservation
+    engine.published.withLock { $0.tail.append(log) }
+  }
+
+  private static let leastReservation: UInt64 = 64 << 10
+  private static let greatestReservation: UInt64 = 4 << 20
+
+  /// Makes sure that writing up to `end` cannot fail for lack of space.
+  func reserve(upTo end: UInt64) throws(LogStoreError) {
+    guard end > reserved, let file else { return }
+    // As much again as there is, within bounds, so that reservations are few.
+    let step = min(max(reserved, Self.leastReservation), Self.greatestReservation)
+    let wanted = max(end, reserved + step)
+    do throws(SystemError) {
+      try file.reserve(offset: reserved, count: wanted - reserved)
+      reserved = wanted
+    } catch {
+      // On a nearly full disk exactly what is needed may still fit.
+      do throws(SystemError) {
+        try file.reserve(offset: reserved, count: end - reserved)
+        reserved = end
+      } catch {
+        throw LogStoreError(error, "reserve space in the log", file: file.path)
+      }
+    }
+  }
+}
+
+// MARK: - Sealing
+
+extension Writer {
+  /// Starts a new segment if the active one is full, and has the full one sealed.
+  func rollIfFull() throws(LogStoreError) {
+    guard let log,
+      position >= engine.options.segmentBytes || log.count >= engine.options.segmentRecords
+    else { return }
+    commitStaged()
+    if let refusal { throw refusal }
+    try roll()
+  }
+
+  /// Hands the active segment to the sealer. Waits for the one before it.
+  func roll() throws(LogStoreError) {
+    try waitForSeal()
+    guard let log, let file, firstSequence > 0 else { return }
+    let state = engine.snapshot
+    let job = Sealer.Job(
+      log: log, file: file, firstSequence: firstSequence,
+      state: Sealer.LogState(
+        end: end, commitDate: commitDate, greatestHlc: state.greatestHlc?.text,
+        physicalKind: physicalKind))
+    sealing = job
+    self.log = nil
+    self.file = nil
+    schedule(job)
+  }
+
+  private func schedule(_ job: Sealer.Job) {
+    isSealing = true
+    engine.scheduler.schedule { [weak self] in self?.seal(job) }
+  }
+
+  /// Runs off the commit path.
+  private func seal(_ job: Sealer.Job) {
+    let outcome: Sealer.Outcome
+    if let refusal {
+      outcome = .failed(refusal, isRetryable: false)
+    } else {
+      outcome = Sealer(engine).seal(job)
+    }
+    queue.post { [weak self] in self?.install(outcome) }
+  }
+
+  /// Waits until no segment is being sealed; tries again what failed for want of space or files.
+  func waitForSeal() throws(LogStoreError) {
+    queue.doPostedJobs()
+    guard let sealing else { return }
+    if !isSealing {
+      sealRefusal = nil
+      schedule(sealing)
+    }
+    awaitSeal()
+    if let sealRefusal { throw sealRefusal }
+    if let refusal { throw refusal }
+  }
+
+  /// Waits until the seal under way has come to an end, good or bad.
+  func awaitSeal() {
+    queue.wait(until: { !isSealing }, help: { engine.scheduler.help() })
+  }
+
+  /// Puts a sealed segment in the place of its rows. Done by the leader.
+  private func install(_ outcome: Sealer.Outcome) {
+    isSealing = false
+    switch outcome {
+    case .failed(let error, let isRetryable):
+      if isRetryable { sealRefusal = error } else { poison(error) }
+      engine.report(.failed(error))
+    case .sealed(let segment, let rowOfRank):
+      guard let sealing else { return }
+      let rows = sealing.log.snapshot()
+      engine.published.withLock { state in
+        var dead = DeadBits(entryCount: segment.info.entryCount)
+        for (rank, row) in rowOfRank.enumerated()
+        where rows.superseders[Int(row)] < state.visibleRows {
+          dead.insert(UInt64(rank))
+        }
+        state.sealed.append(Published.Sealed(segment: segment, dead: dead))
+        state.sealedEnd = sealing.state.end
+        state.tail.removeAll { $0 === sealing.log }
+      }
+      // Rows of the active log that superseded rows of the sealed one now supersede its entries.
+      if let log {
+        var rankOfRow: [UInt32: UInt64] = [:]
+        for (rank, row) in rowOfRank.enumerated()
+        where rows.superseders[Int(row)] != RowLog.never {
+          rankOfRow[row] = UInt64(rank)
+        }
+        for (row, rank) in rankOfRow {
+          log.add(
+            RowLog.Mark(
+              row: rows.superseders[Int(row)], segment: segment.info.fileId, rank: rank))
+        }
+      }
+      lookup.invalidate()
+      self.sealing = nil
+      cleanerHook?(true)
+      engine.report(
+        .sealed(
+          segment: segment.info.fileId, records: segment.info.recordCount,
+          bytes: segment.info.length))
+    }
+  }
+}
+
+// MARK: - Compaction
+
+extension Writer {
+  /// Has the active segment sealed if more than half of it is superseded and it is worth it.
+  package func rollIfMostlyDead() throws(LogStoreError) {
+    try queue.exclusively { () throws(LogStoreError) in
+      guard refusal == nil, hasWritten, let log, position > Self.leastToRoll else { return }
+      let live = log.liveCount(below: nextRow)
+      guard 2 * live < log.count else { return }
+      try roll()
+      try waitForSeal()
+    }
+  }
+
+  private static let leastToRoll: UInt64 = 1 << 20
+
+  /// The sealed segments have been replaced. Called by the leader.
+  package func segmentsChanged() { lookup.invalidate() }
+
+  /// Makes sure that a file id can be taken.
+  package func reserveFileIds() throws(LogStoreError) {
+    try queue.exclusively { () throws(LogStoreError) in
+      if let refusal { throw refusal }
+      if !engine.fileIds.hasReserved(engine.manifest.value) {
+        try updateManifest { engine.fileIds.extend(&$0) }
+      }
+    }
+  }
+}
+
+// MARK: - Syncing in the background
+
+extension Writer {
+  private static let syncBytes: UInt64 = 8 << 20
+  private static let syncMilliseconds = 1_000
+
+  /// Bounds what a power loss takes from a store that does not sync its commits.
+  func scheduleSync(_ bytes: Int) {
+    let (isLarge, isNew) = syncState.withLock { state in
+      let before = state.unsynced
+      state.unsynced += UInt64(bytes)
+      defer { state.isScheduled = true }
+      return (
+        before < Self.syncBytes && state.unsynced >= Self.syncBytes, !state.isScheduled
+      )
+    }
+    if isLarge {
+      engine.scheduler.schedule { [weak self] in self?.syncInBackground() }
+    } else if isNew {
+      engine.scheduler.schedule(afterMilliseconds: Self.syncMilliseconds) { [weak self] in
+        self?.syncInBackground()
+      }
+    }
+  }
+
+  private func syncInBackground() {
+    guard refusal == nil else { return }
+    syncState.withLock { $0 = SyncState() }
+    do throws(LogStoreError) {
+      try synchronize()
+    } catch {
+      engine.report(.failed(error))
+    }
+  }
+
+  /// Makes everything published so far survive power loss.
+  package func synchronize() throws(LogStoreError) {
+    // Does not wait for the leader, who may be waiting for a seal that is queued behind this.
+    let target = syncTarget.withLock { $0 }
+    if let refusal { throw refusal }
+    for case let file? in [target.sealing, target.active] {
+      do throws(SystemError) {
+        try file.synchronize()
+      } catch {
+        // A file whose seal finished meanwhile may be closed; it has been synced then.
+        if error.isBadDescriptor { continue }
+        throw unknown(error, "sync the log", file.path)
+      }
+    }
+    engine.published.withLock { state in
+      if state.durableEnd.sequence < target.end.sequence { state.durableEnd = target.end }
+    }
+  }
+
+  var publishedEnd: LogEnd { engine.published.withLock { $0.end } }
+}

@@ -1,0 +1,102 @@
+import AirDbLogStore
+import TestSupport
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
+/// What tests need a process of their own for. Not for users.
+@main
+struct CrashWriter {
+  static func main() throws {
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    switch arguments.first {
+    case "write":
+      // path, seed, durability, writers, first batch of each writer
+      try write(
+        arguments[1], seed: UInt64(arguments[2])!,
+        arguments[3] == "powerLoss" ? .powerLoss : .processCrash,
+        first: arguments[4...].map { Int($0)! })
+    case "open": try open(arguments[1], isReadOnly: arguments.count > 2)
+    case "hold": try hold(arguments[1])
+    case "fork": try useAfterFork(arguments[1])
+    case "stream": try measureStream(arguments[1])
+    case "scale": try measureScale(arguments[1], order: arguments[2], count: Int(arguments[3])!)
+    default:
+      print("usage: CrashWriter write|open|hold|fork|stream|scale <path> ...")
+      exit(64)
+    }
+  }
+
+  /// Writes a line at once; a process that is killed has said what it has said.
+  static func say(_ line: String) {
+    var bytes = Array((line + "\n").utf8)[...]
+    while !bytes.isEmpty {
+      let count = bytes.withUnsafeBytes { Self.writeBytes($0) }
+      if count < 0 {
+        if errno == EINTR { continue }
+        exit(74)
+      }
+      bytes = bytes.dropFirst(count)
+    }
+  }
+
+  private static func writeBytes(_ bytes: UnsafeRawBufferPointer) -> Int {
+    #if canImport(Darwin)
+      Darwin.write(1, bytes.baseAddress, bytes.count)
+    #elseif canImport(Musl)
+      Musl.write(1, bytes.baseAddress, bytes.count)
+    #else
+      Glibc.write(1, bytes.baseAddress, bytes.count)
+    #endif
+  }
+
+  /// Applies the batches of as many writers as there are first numbers, for ever, and acknowledges
+  /// each one with the writer and the number.
+  private static func write(
+    _ path: String, seed: UInt64, _ durability: Durability, first: [Int]
+  ) throws {
+    let store = try ChangeStore(at: path, configuration: CrashScript.configuration(durability))
+    say("open")
+    inThreads(first.count) { writer in
+      let script = CrashScript(seed: seed, writer: writer)
+      var number = first[writer]
+      while true {
+        do {
+          try store.applyAndWait(script.batch(number))
+        } catch {
+          say("failed \(error)")
+          exit(70)
+        }
+        say("\(writer) \(number)")
+        number += 1
+      }
+    }
+  }
+
+  /// Opens a store and says how that went.
+  private static func open(_ path: String, isReadOnly: Bool) throws {
+    var configuration = Configuration()
+    configuration.isReadOnly = isReadOnly
+    do throws(LogStoreError) {
+      let store = try ChangeStore(at: path, configuration: configuration)
+      say("open \(try store.changes(limit: .max).records.count)")
+      try store.close()
+    } catch {
+      say(error.code.rawValue)
+    }
+  }
+
+  /// Holds a store open until its standard input ends.
+  private static func hold(_ path: String) throws {
+    let store = try ChangeStore(at: path)
+    say("open")
+    while readLine() != nil {}
+    try store.close()
+    say("closed")
+  }
+}

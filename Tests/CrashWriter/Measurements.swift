@@ -1,0 +1,104 @@
+import AirDbLogStore
+import Foundation
+import TestSupport
+
+extension CrashWriter {
+  /// Applies the recorded stream in the preset for app extensions, reads all of it back, and says the
+  /// most heap that this took, in bytes.
+  static func measureStream(_ path: String) throws {
+    // Everything that a first use of the machinery leaves on the heap is there before.
+    var count = 0
+    try ChangeStream.forEachBatch { batch in
+      count += batch.count
+      return count < 200
+    }
+    let sampler = HeapSampler()
+    let store = try ChangeStore(at: path, configuration: .appExtension)
+    try ChangeStream.forEachBatch { batch in
+      try store.applyAndWait(batch)
+      return true
+    }
+    say("applied \(sampler.growth)")
+    var cursor: ChangeCursor?
+    var read = 0
+    while true {
+      let page = try store.changes(after: cursor, limit: 100, byteLimit: 256 << 10)
+      read += page.records.count
+      for record in page.records.prefix(5) {
+        guard
+          try store.record(
+            forKey: RecordKey(collection: record.collection, id: record.id)) == record
+        else { throw LogStoreError(.corrupt, "A record is not found by its key.") }
+      }
+      cursor = page.next
+      if page.isLast { break }
+    }
+    sampler.stop()
+    say("read \(read)")
+    say("heap \(sampler.growth)")
+    try store.close()
+  }
+
+  /// Fills a store with new records in an order of timestamps, and says how much heap the open store
+  /// takes with all of it loaded: for none, half and all of the records.
+  static func measureScale(_ path: String, order: String, count: Int) throws {
+    var configuration = Configuration()
+    configuration.durability = .processCrash
+    configuration.cacheBytes = 1 << 20
+    try report(path, configuration, 0)
+    var random = SeededGenerator(seed: 1)
+    for half in 0..<2 {
+      let store = try ChangeStore(at: path, configuration: configuration)
+      for start in stride(from: half * count / 2, to: (half + 1) * count / 2, by: 1_000) {
+        try store.applyAndWait(
+          (start..<(start + 1_000)).map { number in
+            record(number, of: count, order: order, &random)
+          })
+      }
+      try store.close()
+      try report(path, configuration, (half + 1) * count / 2)
+    }
+  }
+
+  private static func record(
+    _ number: Int, of count: Int, order: String, _ random: inout SeededGenerator
+  ) -> ChangeRecord {
+    let time: Int
+    switch order {
+    case "ascending": time = number
+    // As eight devices whose clocks are ten minutes apart.
+    case "overlapping": time = number / 8 + number % 8 * 600_000 / 8
+    default: time = Int.random(in: 0..<count, using: &random)
+    }
+    // One of ten changes a record that is there.
+    let isNew = number < 1_000 || number % 10 > 0
+    let key = isNew ? number : Int.random(in: 0..<number, using: &random)
+    var bits = SeededGenerator(seed: UInt64(key))
+    let id = UUID(
+      uuid: withUnsafeBytes(of: (bits.next(), bits.next())) { $0.load(as: uuid_t.self) })
+    return ChangeRecord(
+      id: id.uuidString.lowercased(), collection: "collection \(key % 20)", type: .insert,
+      payload: Data("{\"number\":\(number)}".utf8),
+      hlcTimestamp: "\(1_700_000_000_000 + time)-0000-node\(number % 8)")
+  }
+
+  private static func report(
+    _ path: String, _ configuration: Configuration, _ count: Int
+  ) throws {
+    let before = HeapSampler.inUse
+    let store = try ChangeStore(at: path, configuration: configuration)
+    // Loads every index, and fills the cache.
+    _ = try store.getPage(limit: 5_000)
+    _ = try store.record(forKey: RecordKey(collection: "none", id: "none"))
+    let statistics = try store.statistics()
+    let heap = HeapSampler.inUse - before
+    say(
+      "\(count) heap \(heap) cache \(statistics.cacheBytes) records \(statistics.records) segments \(statistics.sealedSegments)"
+    )
+    try store.close()
+  }
+}
+
+extension ChangeStore {
+  fileprivate func getPage(limit: Int) throws -> Int { try changes(limit: limit).records.count }
+}

@@ -1,3 +1,0 @@
-import AirDbLogStore
-
-print("usage: CrashWriter <command> <arguments>")

@@ -1,0 +1,93 @@
+package import AirDbLogStore
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// The runs that the crash and fault suites repeat.
+extension EngineScript {
+  /// A record of the scripts. `time` orders versions.
+  package static func record(
+    _ id: String, _ time: Int, _ payload: Int = 8, collection: String = "notes",
+    type: MutationType = .update, node: String = "a"
+  ) -> ChangeRecord {
+    var generator = SeededGenerator(seed: UInt64(time) &* 31 &+ UInt64(payload))
+    return ChangeRecord(
+      id: id, collection: collection, type: type, payload: Data(generator.bytes(payload)),
+      hlcTimestamp: "\(1_700_000_000_000 + time)-0000-\(node)",
+      authorPublicKey: time % 3 == 0 ? Data([7, 7]) : nil,
+      signature: time % 4 == 0 ? Data() : nil)
+  }
+
+  /// Commits of all kinds and sizes, through creation, rollover, sealing, a clean close and a second
+  /// session that goes on in the same segment.
+  package static func life(_ durability: Durability) -> EngineScript {
+    EngineScript(
+      "life, \(durability)",
+      [
+        .open(durability),
+        // Nothing, one record without content, several with a key twice and a tie.
+        .apply([]),
+        .apply([record("a", 1, 0)]),
+        .apply([
+          record("b", 2), record("c", 3, collection: ""), record("b", 4), record("", 3, node: "b"),
+        ]),
+        // Wholly stale: takes no sequence. Then the second key is deleted.
+        .apply([record("b", 2)]),
+        .apply([record("c", 5, 0, collection: "", type: .delete)]),
+        .pump,
+        // Larger than a segment.
+        .apply([record("large", 6, 5_000)]),
+        .pump,
+        .apply([record("a", 7, 100), record("d", 8, 700)]),
+        .apply([record("b", 9, 0, type: .delete)]),
+        .flush,
+        .apply([record("e", 10, 900)]),
+        .apply([record("f", 11, 900)]),
+        // The roll in here has to wait for the seal of the one before.
+        .apply([record("large", 12, 10)]),
+        .close,
+        .open(durability),
+        .apply([record("a", 13), record("g", 13, node: "b")]),
+        .apply([record("h", 14, 1_000)]),
+        .pump,
+        .apply([record("i", 15, 1_000)]),
+        .apply([record("a", 16, 0, type: .delete)]),
+        .pump,
+        .apply([record("j", 17)]),
+      ])
+  }
+
+  /// Commits that were not synced are lost, all but one in the middle; new ones of the same sizes come
+  /// in their places, and are lost in part again.
+  package static func losses(_ lost: LostContent) -> EngineScript {
+    EngineScript(
+      "losses, \(lost)",
+      [
+        .open(.processCrash),
+        .apply([record("a", 1)]),
+        .flush,
+        .apply([record("b", 2)]),
+        .apply([record("c", 3)]),
+        .apply([record("d", 4)]),
+        // The frame of "b" is lost, those behind it are not.
+        .losePower(.allButFirst, lost),
+        .open(.processCrash),
+        .apply([record("e", 5)]),
+        .apply([record("f", 6)]),
+        .losePower(.allButFirst, lost),
+        .open(.powerLoss),
+        .apply([record("g", 7)]),
+        .apply([record("h", 8)]),
+      ])
+  }
+
+  package static var all: [EngineScript] {
+    [
+      .life(.powerLoss), .life(.processCrash), .losses(.old), .losses(.zeros),
+      .losses(.garbage(seed: 3)),
+    ]
+  }
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Holds the engine against the independent decoder in Spec/decoder, which shares no code with it:
+# stores just written are checked by the decoder, and the records that the decoder, the tool and a
+# model find in them are compared one by one; stores written by the decoder's own writer are checked
+# and read by the tool.
+#
+# usage: Tests/cross-check.sh [swift build options]
+set -euo pipefail
+package=$(cd "$(dirname "$0")/.." && pwd)
+decoder=$package/Spec/decoder
+cd "$package"
+
+for product in StoreWriter airdb-log; do swift build --product "$product" "$@"; done
+products=$(swift build --show-bin-path "$@")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Compares records found by several readers, one JSON object a line: NAME=FILE...
+compare() {
+  python3 - "$@" <<'PYTHON'
+import base64, json, sys
+
+NAMES = {"authorPublicKey64": "author64"}
+
+
+def records(path):
+    found = []
+    with open(path, encoding="utf-8") as file:
+        for line in file.read().split("\n")[:-1]:
+            record = {NAMES.get(name, name): value for name, value in json.loads(line).items()}
+            if "payload" in record:
+                payload = record.pop("payload").encode()
+                record["payload64"] = base64.b64encode(payload).decode()
+            fields = ("collection", "id", "type", "hlc", "payload64", "author64", "signature64")
+            found.append([record.get(field) for field in fields])
+    return found
+
+
+(first, expected), *others = [argument.split("=", 1) for argument in sys.argv[1:]]
+expected = records(expected)
+for name, path in others:
+    found = records(path)
+    for number, (a, b) in enumerate(zip(expected, found)):
+        if a != b:
+            sys.exit(f"cross-check: record {number}:\n  {first}: {a}\n  {name}: {b}"[:4000])
+    if len(found) != len(expected):
+        sys.exit(f"cross-check: {first} has {len(expected)} records, {name} {len(found)}")
+print(f"{len(expected)} records")
+PYTHON
+}
+
+checked=0
+check() { # STORE [tool options]; beside the store there may be what is expected in it
+  local store=$1 name
+  shift
+  name=$(basename "$store")
+  echo "-- $name"
+  python3 "$decoder/airdb_decode.py" "$store" --check
+  python3 "$decoder/airdb_decode.py" "$store" --state >"$work/decoder.jsonl"
+  "$products/airdb-log" verify "$store" "$@"
+  "$products/airdb-log" dump "$store" "$@" >"$work/tool.jsonl"
+  local readers=("decoder=$work/decoder.jsonl" "tool=$work/tool.jsonl")
+  [ ! -e "$store.expected.jsonl" ] || readers=("model=$store.expected.jsonl" "${readers[@]}")
+  compare "${readers[@]}"
+  checked=$((checked + 1))
+}
+
+echo "== Stores by the engine"
+"$products/StoreWriter" samples "$work/samples"
+for store in "$work"/samples/*/; do
+  store=${store%/}
+  case $(basename "$store") in
+    deletions) check "$store" --deletions=-1,0,7 ;;
+    *) check "$store" ;;
+  esac
+done
+
+echo "== Stores by the decoder's writer"
+for name in minimal sealed unclosed; do
+  python3 "$decoder/make_store.py" "$work/$name" "$name"
+  case $name in
+    sealed) check "$work/$name" --deletions=-1,2 ;;
+    *) check "$work/$name" ;;
+  esac
+done
+
+[ "$checked" -ge 13 ] || { echo "cross-check: $checked stores only" >&2; exit 1; }
+echo "cross-check: $checked stores agree"
