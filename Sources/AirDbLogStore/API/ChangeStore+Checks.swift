@@ -48,17 +48,23 @@ extension ChangeStore {
   ///   space again as the largest run of them has live bytes.
   @discardableResult
   public func compact() throws(LogStoreError) -> CompactionResult {
-    try cleaner.run(.everything, isCancelled: { Task.isCancelled })
+    let outcome = try cleaner.run(.everything, isCancelled: { Task.isCancelled })
+    return CompactionResult(
+      segments: outcome.segments, bytesBefore: outcome.bytesBefore,
+      bytesAfter: outcome.bytesAfter, recordsDropped: outcome.recordsDropped)
   }
 }
 
 /// What a compaction did.
 public struct CompactionResult: Sendable, Hashable {
   /// Segments that were replaced.
-  public internal(set) var segments = 0
-  public internal(set) var bytesBefore: UInt64 = 0
-  public internal(set) var bytesAfter: UInt64 = 0
-  public internal(set) var recordsDropped: UInt64 = 0
+  public let segments: Int
+  /// Of those, with their indexes.
+  public let bytesBefore: UInt64
+  /// Of what replaced them.
+  public let bytesAfter: UInt64
+  /// Superseded records that were left out.
+  public let recordsDropped: UInt64
 }
 
 /// Figures about a store.

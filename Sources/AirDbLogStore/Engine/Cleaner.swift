@@ -78,7 +78,7 @@ package final class Cleaner: @unchecked Sendable {
   /// Compacts until nothing is left that is worth it.
   package func run(
     _ urgency: CompactionPlan.Urgency, isCancelled: () -> Bool
-  ) throws(LogStoreError) -> CompactionResult {
+  ) throws(LogStoreError) -> Compactor.Outcome {
     let mayRun = monitor.withLock { () -> Bool in
       while isRunning { monitor.wait() }
       if isStopped { return false }
@@ -95,7 +95,7 @@ package final class Cleaner: @unchecked Sendable {
       }
     }
     try writer.engine.loadLiveness()
-    var result = CompactionResult()
+    var result = Compactor.Outcome()
     // On demand each segment is rewritten at most once, so that it ends beside a busy writer.
     var fresh = Set<UInt64>()
     while let plan = CompactionPlan.choose(writer.engine.snapshot, urgency) {
@@ -125,7 +125,7 @@ package final class Cleaner: @unchecked Sendable {
   }
 }
 
-extension CompactionResult {
+extension Compactor.Outcome {
   fileprivate mutating func add(_ outcome: Compactor.Outcome) {
     segments += outcome.segments
     bytesBefore += outcome.bytesBefore

@@ -120,17 +120,14 @@ package final class CommitQueue: @unchecked Sendable {
 
   /// Runs `body` when no batch is half way, and returns when it has run: on this thread if nobody
   /// leads, else on the leader's, even if that waits for something that the caller holds up.
-  package func exclusivelyByAnyLeader(_ body: () -> Void) {
-    withoutActuallyEscaping(body) { body in
-      let work = BorrowedWork(body)
-      let isDone = Locked(false)
-      post {
-        work.run()
-        isDone.withLock { $0 = true }
-        self.monitor.withLock { self.monitor.signalAll() }
-      }
-      monitor.withLock { while !isDone.withLock({ $0 }) { monitor.wait() } }
+  package func exclusivelyByAnyLeader(_ body: @escaping @Sendable () -> Void) {
+    let isDone = Locked(false)
+    post { [self] in
+      body()
+      isDone.withLock { $0 = true }
+      monitor.withLock { monitor.signalAll() }
     }
+    monitor.withLock { while !isDone.withLock({ $0 }) { monitor.wait() } }
   }
 
   /// Does the posted jobs. Called by the leader, at points where no batch is half way.
@@ -175,13 +172,4 @@ package final class CommitQueue: @unchecked Sendable {
     lead(group)
     release()
   }
-}
-
-/// A closure that outlives neither the call that lent it nor its own single run.
-///
-/// `@unchecked Sendable`: it runs once, on one thread, while its owner waits for that.
-private struct BorrowedWork: @unchecked Sendable {
-  private let body: () -> Void
-  init(_ body: @escaping () -> Void) { self.body = body }
-  func run() { body() }
 }

@@ -3,7 +3,7 @@
 /// Commits and reads go on meanwhile. The inputs stay as they are until a manifest that lists the
 /// output in their place is durable, and their files until no reader uses them. A crash at any step
 /// leaves either the inputs or the output in the manifest, and the other as orphans.
-struct Compactor {
+package struct Compactor: Sendable {
   private let engine: Engine
   private let writer: Writer
 
@@ -25,17 +25,17 @@ struct Compactor {
   }
 
   /// What a compaction did.
-  struct Outcome {
-    var segments = 0
+  package struct Outcome: Sendable {
+    package var segments = 0
     /// The new segment; nil if nothing was left.
-    var output: UInt64?
-    var bytesBefore: UInt64 = 0
-    var bytesAfter: UInt64 = 0
-    var recordsDropped: UInt64 = 0
+    package var output: UInt64?
+    package var bytesBefore: UInt64 = 0
+    package var bytesAfter: UInt64 = 0
+    package var recordsDropped: UInt64 = 0
   }
 
   /// A segment that is replaced, and where its entries went.
-  private struct Input {
+  private struct Input: Sendable {
     var segment: SealedSegment
     /// For each row of the output that is an entry of this input: its rank here.
     var ranks: [UInt32: UInt64] = [:]
@@ -205,6 +205,7 @@ struct Compactor {
     _ inputs: [Input], by output: (info: Manifest.Segment, rowOfRank: [UInt32])?
   ) throws(LogStoreError) {
     let ids = Set(inputs.map(\.segment.info.fileId))
+    let segment = output.map { SealedSegment($0.info) }
     try engine.structure.withLock { () throws(LogStoreError) in
       try Checkpoint(engine).write(.compacting) { manifest, liveness in
         let place = manifest.segments.firstIndex { ids.contains($0.fileId) } ?? 0
@@ -215,7 +216,6 @@ struct Compactor {
           liveness[output.info.fileId] = dead(inputs, output) { liveness[$0] }
         }
       }
-      let segment = output.map { SealedSegment($0.info) }
       // By the leader, so that no batch is half way, and inside the lock, so that no checkpoint sees
       // the new manifest with the old state.
       writer.queue.exclusivelyByAnyLeader {
