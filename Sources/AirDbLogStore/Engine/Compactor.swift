@@ -45,10 +45,11 @@ package struct Compactor: Sendable {
   func compact(
     _ ids: [UInt64], keeping retention: Retention, isCancelled: () -> Bool
   ) throws(LogStoreError) -> Outcome {
-    // What is dropped must have been superseded by commits that cannot be lost any more.
-    try writer.synchronize()
     try engine.loadLiveness()
     let state = engine.snapshot
+    // What is dropped must have been superseded by commits that cannot be lost any more: those of
+    // the snapshot, so that the sync comes after it.
+    try writer.synchronize()
     let inputs = state.sealed.filter { ids.contains($0.segment.info.fileId) }
     guard let first = inputs.first?.segment, let last = inputs.last?.segment else {
       return Outcome()
@@ -56,28 +57,48 @@ package struct Compactor: Sendable {
     let header = try engine.segmentHeader(first.info.fileId)
     try writer.reserveFileIds()
     let id = engine.fileIds.next()
+    do throws(LogStoreError) {
+      return try compact(inputs, first, last, into: id, header, retention, isCancelled)
+    } catch {
+      if error.code == .outcomeUnknown {
+        // Which manifest will be found is unknown, or a sync failed: nothing may be built on that.
+        writer.poison(error)
+      } else {
+        removeOutput(id)
+      }
+      throw error
+    }
+  }
+
+  /// Gives back the space of an output that no manifest names.
+  private func removeOutput(_ id: UInt64) {
+    let directory = engine.directory
+    for path in [directory.newIndex(id), directory.index(id), directory.segment(id)] {
+      try? directory.remove(path)
+    }
+  }
+
+  private func compact(
+    _ inputs: [Published.Sealed], _ first: SealedSegment, _ last: SealedSegment,
+    into id: UInt64, _ header: SegmentHeader, _ retention: Retention, _ isCancelled: () -> Bool
+  ) throws(LogStoreError) -> Outcome {
     var packed = try PackedWriter(
       engine, fileId: id, predecessor: header, firstSequence: first.info.firstSequence)
     var outcome = Outcome(segments: inputs.count)
     var copied: [Input] = []
-    do throws(LogStoreError) {
-      for input in inputs {
-        copied.append(
-          try copy(input, into: &packed, keeping: retention, &outcome, isCancelled))
-        outcome.bytesBefore += input.segment.info.length + input.segment.info.indexLength
-      }
-      try packed.finish()
-    } catch {
-      try? engine.directory.remove(engine.directory.segment(id))
-      throw error
+    for input in inputs {
+      copied.append(
+        try copy(input, into: &packed, keeping: retention, &outcome, isCancelled))
+      outcome.bytesBefore += input.segment.info.length + input.segment.info.indexLength
     }
+    try packed.finish()
     let rows = packed.log.snapshot()
     var output: (info: Manifest.Segment, rowOfRank: [UInt32])?
     if !rows.rows.isEmpty {
       output = try index(
         rows, end: packed.end, first.info, last.info, dates: last.info.lastCommitDate)
     } else {
-      try? engine.directory.remove(engine.directory.segment(id))
+      removeOutput(id)
     }
     try replace(copied, by: output)
     if let info = output?.info {

@@ -223,6 +223,8 @@ extension Writer {
   private func publish() {
     let end = end
     let isDurable = engine.options.durability == .powerLoss
+    // First, so that whoever syncs after a look at the state makes all of it durable.
+    syncTarget.withLock { $0 = SyncTarget(sealing: sealing?.file, active: file, end: end) }
     engine.published.withLock { state in
       state.visibleRows = nextRow
       state.end = end
@@ -234,7 +236,6 @@ extension Writer {
       }
       if !marks.isEmpty { state.insert(marks) }
     }
-    syncTarget.withLock { $0 = SyncTarget(sealing: sealing?.file, active: file, end: end) }
   }
 }
 
