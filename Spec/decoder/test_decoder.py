@@ -319,7 +319,8 @@ class Openings(unittest.TestCase):
     def test_newer_formats_are_refused(self):
         files = make_store.minimal().files
         self.assertEqual(decode(with_manifest(files, format_version=2))[0], UNSUPPORTED)
-        self.assertEqual(decode(with_manifest(files, required_features=1))[0], UNSUPPORTED)
+        self.assertEqual(decode(with_manifest(files, required_features=1))[0], FINE)
+        self.assertEqual(decode(with_manifest(files, required_features=2))[0], UNSUPPORTED)
         self.assertEqual(decode(with_manifest(files, optional_features=1))[0], FINE)
 
     def test_an_unclosed_store_shows_its_tail(self):
@@ -483,7 +484,7 @@ class Violations(unittest.TestCase):
         store = simple(0)
         changes = [make_store.Change("c", "x", f"180000000000{n}-0-n") for n in range(2)]
         store.commit(changes)
-        self.assert_corruption(store, "twice in a frame")
+        self.assert_corruption(store, "twice in a commit")
 
     def test_one_kind_of_physical_part(self):
         store = simple(1)
