@@ -157,7 +157,14 @@ class StoreWriter:
         self.write_liveness()
         self.write_manifest()
 
-    def compact(self, first, count, keeps=lambda placed: False, frame_records=1 << 32):
+    def compact(
+        self,
+        first,
+        count,
+        keeps=lambda placed: False,
+        frame_records=1 << 32,
+        liveness_sequence=None,
+    ):
         """Replaces `count` sealed segments, the first being number `first`, by one (5.2, R6).
 
         What is superseded goes, but for what `keeps` asks for. Frames get about `frame_records`.
@@ -190,7 +197,7 @@ class StoreWriter:
             self.files[index.file_name(opened.file_id)] = self.index(opened)
             self.store_segment(opened)
             self.sealed.insert(first, opened)
-        self.write_liveness()
+        self.write_liveness(liveness_sequence)
         self.write_manifest()
         for opened in inputs:
             del self.files[segment.file_name(opened.file_id)]
@@ -515,8 +522,12 @@ class StoreWriter:
 
     # Liveness (9)
 
-    def write_liveness(self):
-        """A liveness file as of the end of the log, named by the manifest to come."""
+    def write_liveness(self, sequence=None):
+        """A liveness file as of the end of the log, named by the manifest to come.
+
+        It can be said to be as of an earlier `sequence` where that makes no difference.
+        """
+        sequence = self.last.sequence if sequence is None else sequence
         segments = self.sealed + self.tail
         for number, opened in enumerate(self.sealed):
             following = segments[number + 1 :]
@@ -524,7 +535,7 @@ class StoreWriter:
             opened.dead = {rank for key, rank in opened.ranks.items() if key in later}
         self.files.pop(liveness.file_name(self.liveness[1]), None)
         if not any(opened.dead for opened in self.sealed):
-            self.liveness = (self.last.sequence, 0, 0, 0)
+            self.liveness = (sequence, 0, 0, 0)
             return
         generation = self.generation + 1
         offset = liveness.HEADER.size + liveness.SEGMENT.size * len(self.sealed)
@@ -548,7 +559,7 @@ class StoreWriter:
             "magic": liveness.MAGIC,
             "format_version": 1,
             "generation": generation,
-            "sequence": self.last.sequence,
+            "sequence": sequence,
             "store_id": self.store_id,
             "segment_count": len(self.sealed),
         }
@@ -556,7 +567,7 @@ class StoreWriter:
         checksum = bound(b"LIVE", generation, 0, header[12:])
         content = liveness.HEADER.encode(checksum=checksum, **fields) + entries + bitmaps
         self.files[liveness.file_name(generation)] = content
-        self.liveness = (self.last.sequence, generation, len(content), checksum)
+        self.liveness = (sequence, generation, len(content), checksum)
 
     # Manifest (3)
 

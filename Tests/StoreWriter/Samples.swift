@@ -75,7 +75,8 @@ extension Sample {
         }),
       // Packed segments beside others, some packed several times; then nothing but packed ones.
       Sample(
-        name: "compacted", configuration: .small.onDemand, batches: generated(seed: 11, count: 3000),
+        name: "compacted", configuration: .small.onDemand,
+        batches: generated(seed: 11, count: 3000),
         batchesPerSession: 37, batchesPerCompaction: 29),
       Sample(
         name: "packed", configuration: .tiny.onDemand, batches: generated(seed: 12, count: 1000),

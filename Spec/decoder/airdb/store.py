@@ -132,7 +132,7 @@ class Store:
             raise DecodeError(f"a sealed segment of {entry.length} bytes is cut", file, len(data))
         header = segments.decode_header(data, entry.file_id)
         self._check_sealed_header(header, file)
-        # The commit before its first may have been cleaned away, and the segment before it replaced.
+        # The commit before its first may have been cleaned away, the segment before it replaced.
         log.last = segments.End(
             header.predecessor,
             header.predecessor_length,
