@@ -24,6 +24,16 @@ let contract: [Target.Dependency] = [
   .product(name: "AirDbKit", package: "airdb", condition: .when(traits: ["UpstreamAirDbKit"])),
 ]
 
+// The privacy manifest is for Apple platforms. Elsewhere a resource would have the package manager
+// generate code that imports all of Foundation.
+#if os(Linux)
+  let resources: [Resource] = []
+  let excluded = ["PrivacyInfo.xcprivacy"]
+#else
+  let resources: [Resource] = [.process("PrivacyInfo.xcprivacy")]
+  let excluded: [String] = []
+#endif
+
 let package = Package(
   name: "airdb-log-store",
   platforms: [.macOS(.v13), .iOS(.v16), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
@@ -49,8 +59,8 @@ let package = Package(
     .target(name: "AirDbContract", dependencies: ["HlcText"], swiftSettings: settings),
     .target(
       name: "AirDbLogStore",
-      dependencies: contract + ["HlcText", "CAirDbPlatform"] + system,
-      swiftSettings: settings),
+      dependencies: contract + ["HlcText", "CAirDbPlatform"] + system, exclude: excluded,
+      resources: resources, swiftSettings: settings),
     // Without access to what is `package`: the tool is a client of the library like any other.
     .executableTarget(
       name: "airdb-log", dependencies: ["AirDbLogStore"], packageAccess: false,
@@ -76,6 +86,9 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "ToolTests", dependencies: ["airdb-log", "AirDbLogStore"], packageAccess: false,
+      swiftSettings: settings),
+    .testTarget(
+      name: "DocumentationTests", dependencies: ["AirDbLogStore", "TestSupport"],
       swiftSettings: settings),
     .testTarget(name: "TidyTests", swiftSettings: settings),
   ],

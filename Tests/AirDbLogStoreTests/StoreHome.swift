@@ -172,6 +172,11 @@ func expectEqual(
   #expect(native == feed.records, comment, sourceLocation: sourceLocation)
   #expect(
     try await store.getLatestHlc() == model.latest?.text, comment, sourceLocation: sourceLocation)
+  #expect(
+    try store.statistics().liveRecords == UInt64(model.entries.count), comment,
+    sourceLocation: sourceLocation)
+  let problems = try store.verify().problems
+  #expect(problems.isEmpty, comment, sourceLocation: sourceLocation)
   for entry in feed.entries {
     let key = RecordKey(collection: entry.record.collection, id: entry.record.id)
     let found = try store.record(forKey: key)

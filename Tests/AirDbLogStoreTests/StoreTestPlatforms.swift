@@ -73,6 +73,14 @@ extension WrappedPlatform {
     try wrapped.synchronizeDirectory(path)
   }
 
+  func setAttributes(_ path: String, _ attributes: DirectoryAttributes) throws(SystemError) {
+    try wrapped.setAttributes(path, attributes)
+  }
+
+  func isExcludedFromBackup(_ path: String) throws(SystemError) -> Bool {
+    try wrapped.isExcludedFromBackup(path)
+  }
+
   func wallClockMilliseconds() -> Int64 { wrapped.wallClockMilliseconds() }
 
   func fillRandom(_ buffer: UnsafeMutableRawBufferPointer) throws(SystemError) {

@@ -1,5 +1,8 @@
 #include "CHeapProbe.h"
 
+// Says which C library this is.
+#include <stdlib.h>
+
 #if defined(__APPLE__)
 #include <malloc/malloc.h>
 

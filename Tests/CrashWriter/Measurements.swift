@@ -13,7 +13,10 @@ extension CrashWriter {
       return count < 200
     }
     let sampler = HeapSampler()
-    let store = try ChangeStore(at: path, configuration: .appExtension)
+    // Syncs take time and no heap.
+    var configuration = Configuration.appExtension
+    configuration.durability = .processCrash
+    let store = try ChangeStore(at: path, configuration: configuration)
     try ChangeStream.forEachBatch { batch in
       try store.applyAndWait(batch)
       return true

@@ -72,7 +72,8 @@ package enum ChangeStream {
       process.standardError = FileHandle.nullDevice
       try process.run()
       defer {
-        process.terminate()
+        // Not SIGTERM, which a child of this process may have blocked.
+        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
         process.waitUntilExit()
       }
       var pending = Data()

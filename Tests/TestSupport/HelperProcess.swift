@@ -17,7 +17,7 @@
       return tests.deletingLastPathComponent().appendingPathComponent("CrashWriter")
     }
 
-    package init(_ arguments: String...) throws {
+    package init(_ arguments: [String]) throws {
       process.executableURL = Self.executable
       process.arguments = arguments
       process.standardInput = input

@@ -167,6 +167,13 @@ extension SimulatedFileSystem: Platform {
     }
   }
 
+  /// Not simulated: the directory has no attributes.
+  package func setAttributes(
+    _ path: String, _ attributes: DirectoryAttributes
+  ) throws(SystemError) {}
+
+  package func isExcludedFromBackup(_ path: String) throws(SystemError) -> Bool { false }
+
   // MARK: Clock, randomness, process
 
   package func wallClockMilliseconds() -> Int64 { clock.milliseconds }

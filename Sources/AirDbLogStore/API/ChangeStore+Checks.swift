@@ -36,6 +36,19 @@ extension ChangeStore {
     if let writer = try writerIfAny { try writer.synchronize() }
     try Backup(try engine, to: path).run()
   }
+
+  /// Whether backups of the device leave the store out, as the system has it now. False where there
+  /// are no such backups. See ``Configuration/isExcludedFromBackup``.
+  public var isExcludedFromBackup: Bool {
+    get throws(LogStoreError) {
+      let engine = try engine
+      do throws(SystemError) {
+        return try engine.platform.isExcludedFromBackup(engine.directory.path)
+      } catch {
+        throw LogStoreError(error, "read an attribute", file: engine.directory.path)
+      }
+    }
+  }
 }
 
 extension ChangeStore {
@@ -73,24 +86,31 @@ public struct Statistics: Sendable, Hashable {
   public var liveRecords: UInt64 = 0
   /// All records in the log, superseded ones among them.
   public var records: UInt64 = 0
+  /// Segments that are full and have an index on disk.
   public var sealedSegments = 0
+  /// Bytes of the sealed segments.
   public var segmentBytes: UInt64 = 0
+  /// Bytes of their indexes.
   public var indexBytes: UInt64 = 0
   /// Bytes of the log that are not sealed.
   public var unsealedBytes: UInt64 = 0
+  /// Records in them.
   public var unsealedRecords: UInt64 = 0
-  /// In use now.
+  /// Bytes of the cache that are in use now.
   public var cacheBytes = 0
   /// Filters, fences and bitmaps that have been loaded.
   public var residentIndexBytes = 0
   /// 32 hexadecimal digits.
   public var storeId = ""
+  /// The version of the file format.
   public var formatVersion = 0
   /// The generation of the manifest.
   public var generation: UInt64 = 0
+  /// How many times the store has been opened and written to.
   public var sessions: UInt32 = 0
-  /// Milliseconds since 1970.
+  /// When the store was created, in milliseconds since 1970.
   public var createdDate: Int64 = 0
+  /// When the last commit was made, in milliseconds since 1970; for an empty store ``createdDate``.
   public var lastCommitDate: Int64 = 0
 }
 
@@ -102,14 +122,19 @@ public struct VerificationReport: Sendable {
     public let file: String
     /// Where in it, if that is known.
     public let offset: UInt64?
+    /// What is wrong, as a sentence without a full stop.
     public let reason: String
     /// Whether it lies in data that a writing open builds again from the log.
     public let isDerived: Bool
   }
 
+  /// What is wrong, in the order in which it was found.
   public internal(set) var problems: [Problem] = []
+  /// Records that were decoded, superseded ones among them.
   public internal(set) var checkedRecords: UInt64 = 0
+  /// Commits that were checked.
   public internal(set) var checkedCommits: UInt64 = 0
+  /// Bytes of the log that were checked.
   public internal(set) var checkedBytes: UInt64 = 0
 
   /// Whether nothing is wrong.

@@ -76,6 +76,7 @@ extension ChangeStore {
 
 /// A page of the feed.
 public struct ChangePage: Sendable {
+  /// The newest versions, ascending by timestamp.
   public let records: [ChangeRecord]
   /// Where the next page goes on. Also at the end, for what is stored later with greater timestamps;
   /// nil only if there has been no record at all.

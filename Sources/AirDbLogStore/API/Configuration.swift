@@ -8,7 +8,7 @@ public enum Durability: Sendable, Hashable, Codable {
   case processCrash
 }
 
-/// How a store is opened. A value that is recorded in the store, such as ``hlcFormat``, counts when
+/// How a store is opened. A value that is recorded in the store, such as ``timestampFormat``, counts when
 /// the store is created; opening it with another one is an error.
 public struct Configuration: Sendable {
   /// What commits survive. Not recorded in the store.
@@ -23,7 +23,7 @@ public struct Configuration: Sendable {
   /// How timestamps are read and ordered. Recorded.
   public var timestampFormat: TimestampFormat = .hybrid
 
-  /// The raw values of ``MutationType`` that are deletions; at most 64. Recorded.
+  /// The raw values of `MutationType` that are deletions; at most 64. Recorded.
   public var deletionValues: Set<Int> = [2]
 
   /// Opens without the writer's lock, beside a live writer if there is one, and writes nothing.
@@ -38,6 +38,15 @@ public struct Configuration: Sendable {
   /// Whether superseded versions are cleaned away in the background. Without it, only
   /// ``ChangeStore/compact()`` does.
   public var cleansAutomatically = true
+  /// The class of data protection of the store's directory, and so of all its files; nil leaves it
+  /// to the system. Set when the store is created, and for its copies. Without effect elsewhere than
+  /// on Apple platforms.
+  public var fileProtection: FileProtection?
+
+  /// Whether backups of the device leave the store out. Set when the store is created, and for its
+  /// copies; ``ChangeStore/isExcludedFromBackup`` reads it back. Without effect elsewhere than on
+  /// Apple platforms.
+  public var isExcludedFromBackup = false
 
   /// Called with what happens inside: recoveries, repairs, failures. From any thread, never with a
   /// lock of the store held; it must return soon and not call the store.
@@ -52,6 +61,7 @@ public struct Configuration: Sendable {
   /// Bytes of the log that a clean open may have to replay: closing seals a longer tail.
   package var replayBytes: UInt64 = 256 << 10
 
+  /// The defaults, which the properties state.
   public init() {}
 
   /// For an app extension: less than 12 MiB of heap altogether.
@@ -63,6 +73,25 @@ public struct Configuration: Sendable {
     configuration.segmentRecords = 8_192
     return configuration
   }
+}
+
+/// When the files of a store can be read while the device is locked: Apple's classes of data
+/// protection.
+///
+/// A store opens files again and again, since it keeps few of them open. Under a class that forbids
+/// this while the device is locked, calls then fail with `protectedDataUnavailable`: nothing is
+/// damaged, and they succeed after the device has been unlocked.
+public enum FileProtection: Sendable, Hashable {
+  /// Never while the device is locked. For stores that are used in the foreground only.
+  case complete
+  /// Files that are open stay so; none is opened again. For a store that goes on for a while after
+  /// the device has been locked.
+  case completeUnlessOpen
+  /// From the first unlock after a start on: works in the background. What the system does by
+  /// itself.
+  case completeUntilFirstUserAuthentication
+  /// Always: Apple's `none`.
+  case unprotected
 }
 
 /// How the timestamps of a store are written and ordered.

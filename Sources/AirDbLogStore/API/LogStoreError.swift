@@ -49,6 +49,7 @@ public struct LogStoreError: Error, Sendable {
     public static let staleReader = Code(rawValue: "staleReader")
   }
 
+  /// The kind of failure, to decide by.
   public let code: Code
   /// What happened, as a sentence for a log.
   public let message: String

@@ -1,8 +1,11 @@
 /// What identifies a record: its collection and its id, compared by their UTF-8 bytes.
 public struct RecordKey: Sendable, Hashable, Codable {
+  /// The collection that the record belongs to.
   public var collection: String
+  /// The id of the record in its collection.
   public var id: String
 
+  /// Creates a key from its parts, neither of which is looked at.
   public init(collection: String, id: String) {
     self.collection = collection
     self.id = id

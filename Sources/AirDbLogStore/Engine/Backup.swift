@@ -16,6 +16,9 @@ struct Backup {
       try uninterrupted { () throws(SystemError) in
         try engine.platform.createDirectory(target.path)
       }
+      if let attributes = engine.options.attributes {
+        try engine.platform.setAttributes(target.path, attributes)
+      }
     } catch {
       if error.isAlreadyThere {
         throw LogStoreError(

@@ -15,6 +15,8 @@ package struct EngineOptions: Sendable {
   package var segmentRecords: Int
   package var blockBytes: Int
   package var replayBytes: UInt64
+  /// For a directory that this creates; nil if there is nothing to set.
+  package var attributes: DirectoryAttributes?
   package var eventHandler: (@Sendable (StoreEvent) -> Void)?
 
   package init(_ configuration: Configuration) throws(LogStoreError) {
@@ -30,6 +32,7 @@ package struct EngineOptions: Sendable {
     segmentRecords = configuration.segmentRecords
     blockBytes = configuration.blockBytes
     replayBytes = configuration.replayBytes
+    attributes = DirectoryAttributes(configuration)
     eventHandler = configuration.eventHandler
     guard authorLabel.count <= Limits.label else {
       throw LogStoreError(
@@ -41,5 +44,22 @@ package struct EngineOptions: Sendable {
         .limitExceeded, "There are \(deletionValues.count) deletion values; at most 64 are allowed."
       )
     }
+  }
+}
+
+extension DirectoryAttributes {
+  /// What a configuration asks for; nil if nothing.
+  fileprivate init?(_ configuration: Configuration) {
+    self.init()
+    isExcludedFromBackup = configuration.isExcludedFromBackup
+    protection =
+      switch configuration.fileProtection {
+      case nil: nil
+      case .complete: .complete
+      case .completeUnlessOpen: .completeUnlessOpen
+      case .completeUntilFirstUserAuthentication: .completeUntilFirstUserAuthentication
+      case .unprotected: .unprotected
+      }
+    if self == DirectoryAttributes() { return nil }
   }
 }

@@ -69,7 +69,8 @@ package enum Opening {
   private static func prepareCreation(
     _ directory: StoreDirectory, _ options: EngineOptions
   ) throws(LogStoreError) {
-    let names: [StoreDirectory.Name]
+    var names: [StoreDirectory.Name] = []
+    var isNew = false
     do throws(SystemError) {
       names = try directory.list()
     } catch {
@@ -77,18 +78,7 @@ package enum Opening {
         throw LogStoreError(error, "look into the store's directory", file: directory.path)
       }
       guard options.createsIfMissing else { throw notFound(directory) }
-      do throws(SystemError) {
-        try uninterrupted { () throws(SystemError) in
-          try directory.platform.createDirectory(directory.path)
-        }
-        try uninterrupted { () throws(SystemError) in
-          try directory.platform.synchronizeDirectory(directory.parent)
-        }
-      } catch {
-        if error.isAlreadyThere { return }
-        throw LogStoreError(error, "create the store's directory", file: directory.path)
-      }
-      return
+      isNew = true
     }
     let isData = names.contains { name in
       switch name {
@@ -101,6 +91,39 @@ package enum Opening {
         "the manifest is missing beside the files of a store", file: directory.manifest)
     }
     guard options.createsIfMissing else { throw notFound(directory) }
+    do throws(SystemError) {
+      try makeDurable(directory, isNew: isNew)
+    } catch {
+      throw LogStoreError(error, "create the store's directory", file: directory.path)
+    }
+  }
+
+  /// Makes the store's directory if it is new, and its entry durable in any case: whoever made it,
+  /// an earlier attempt perhaps, may not have come so far.
+  private static func makeDurable(
+    _ directory: StoreDirectory, isNew: Bool
+  ) throws(SystemError) {
+    let platform = directory.platform
+    if isNew {
+      do throws(SystemError) {
+        try uninterrupted { () throws(SystemError) in
+          try platform.createDirectory(directory.path)
+        }
+      } catch {
+        if !error.isAlreadyThere { throw error }
+      }
+    }
+    do throws(SystemError) {
+      try uninterrupted { () throws(SystemError) in
+        try platform.synchronizeDirectory(directory.parent)
+      }
+    } catch {
+      // An app may have been given a directory whose parent it must not even open.
+      if error.isPermission, !isNew { return }
+      // A failed sync is not repeated: the next attempt begins with another directory.
+      if isNew { try? platform.removeDirectory(directory.path) }
+      throw error
+    }
   }
 
   private static func notFound(_ directory: StoreDirectory) -> LogStoreError {
@@ -126,6 +149,10 @@ package enum Opening {
         hashSecret: KeyHashSecret(first: random.2, second: random.3),
         hlcFormat: options.format.rawValue, deletionValues: options.deletionValues)
       manifest.createdDate = directory.platform.wallClockMilliseconds()
+      // Before there is any content, which inherits it.
+      if let attributes = options.attributes {
+        try directory.platform.setAttributes(directory.path, attributes)
+      }
       try directory.replaceManifest(manifest)
       return manifest
     } catch {

@@ -286,7 +286,7 @@ extension Writer {
     if let refusal { throw refusal }
     for case let file? in [target.sealing, target.active] {
       do throws(SystemError) {
-        try file.synchronize()
+        if try file.synchronize() < .stable { reportReduced() }
       } catch {
         // A file whose seal finished meanwhile may be closed; it has been synced then.
         if error.isBadDescriptor { continue }

@@ -96,6 +96,8 @@ package final class Writer: @unchecked Sendable {
     commitDate = recovered.commitDate
     physicalKind = recovered.physicalKind
     greatest = recovered.greatestHlc?.key
+    // What a recovery found is put in order by the close, as what this session writes.
+    hasWritten = recovered.isUnclosed
     nextRow = engine.snapshot.visibleRows
     lookup = Lookup()
     queue = CommitQueue { [unowned self] group in self.lead(group) }
@@ -207,7 +209,7 @@ extension Writer {
   /// Whether the platform could not give the durability that was asked for.
   package var isReduced: Bool { reduced.withLock { $0 } }
 
-  private func reportReduced() {
+  func reportReduced() {
     let isNew = reduced.withLock { reduced in
       defer { reduced = true }
       return !reduced

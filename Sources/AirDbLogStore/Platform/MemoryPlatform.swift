@@ -99,6 +99,12 @@ package final class MemoryPlatform: Platform {
     }
   }
 
+  package func setAttributes(
+    _ path: String, _ attributes: DirectoryAttributes
+  ) throws(SystemError) {}
+
+  package func isExcludedFromBackup(_ path: String) throws(SystemError) -> Bool { false }
+
   // MARK: Clock, randomness, process
 
   package func wallClockMilliseconds() -> Int64 { system.wallClockMilliseconds() }

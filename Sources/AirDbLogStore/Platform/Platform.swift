@@ -71,6 +71,12 @@ package protocol Platform: Sendable {
   /// Makes the entries of a directory survive a power loss.
   func synchronizeDirectory(_ path: String) throws(SystemError)
 
+  /// Sets what a directory has beyond POSIX on Apple platforms; elsewhere it does nothing.
+  func setAttributes(_ path: String, _ attributes: DirectoryAttributes) throws(SystemError)
+
+  /// Whether backups of the device leave the directory out; false where there are none.
+  func isExcludedFromBackup(_ path: String) throws(SystemError) -> Bool
+
   // MARK: Clock, randomness, process
 
   /// Milliseconds since 1970 by the wall clock, which may jump either way.

@@ -10,6 +10,13 @@
     private let repository: Repository
     private let process: ChildProcess
 
+    private var expected: [GitFile] = []
+    /// The next in `expected` to be asked for.
+    private var position = 0
+    /// The next in `expected` to be requested.
+    private var requested = 0
+    private var unanswered = 0
+
     /// Requests that are sent before the first answer is read. They fit into any pipe, so that
     /// writing one never waits for the reader, and the two processes cannot wait for each other.
     private static let window = 32
@@ -20,28 +27,35 @@
       process = try repository.start(["cat-file", "--batch"], hasInput: true)
     }
 
-    /// Calls `body` with the content of each file, in order; a submodule's is its commit's id.
-    func read(_ files: [GitFile], _ body: (GitFile, Data) throws -> Void) throws {
-      let blobs = files.lazy.filter { !$0.isSubmodule }
-      var requests = blobs.makeIterator()
-      for _ in 0..<Self.window { try request(requests.next()) }
-      for file in files {
-        if file.isSubmodule {
-          try body(file, Data(file.object))
-        } else {
-          let content = try repository.reading(process, "cat-file") {
-            try answer(for: file.object)
-          }
-          try body(file, content)
-          try request(requests.next())
-        }
-      }
+    /// Announces files whose contents will be asked for, in this order.
+    func expect(_ files: some Sequence<GitFile>) throws {
+      expected.removeFirst(position)
+      requested -= position
+      position = 0
+      expected.append(contentsOf: files)
+      try request()
     }
 
-    private func request(_ file: GitFile?) throws {
-      guard let file else { return }
-      guard try process.write(file.object + [0x0A]) else {
-        throw repository.failure("cat-file", process.finish())
+    /// The content of the next file that was announced; a submodule's is its commit's id.
+    func next() throws -> Data {
+      let file = expected[position]
+      position += 1
+      if file.isSubmodule { return Data(file.object) }
+      let content = try repository.reading(process, "cat-file") { try answer(for: file.object) }
+      unanswered -= 1
+      try request()
+      return content
+    }
+
+    private func request() throws {
+      while unanswered < Self.window, requested < expected.count {
+        let file = expected[requested]
+        requested += 1
+        if file.isSubmodule { continue }
+        guard try process.write(file.object + [0x0A]) else {
+          throw repository.failure("cat-file", process.finish())
+        }
+        unanswered += 1
       }
     }
 

@@ -73,17 +73,29 @@
     // MARK: Steps
 
     private func replay(to path: String) throws -> Replay.Result {
-      let store = try ChangeStore(at: path)
+      // A history is loaded in bulk: one sync at its end serves as well as one a commit. The writers
+      // that are killed sync each commit.
+      var configuration = Configuration()
+      configuration.durability = .processCrash
+      let store = try ChangeStore(at: path, configuration: configuration)
       let result = try Replay(repository: repository, interruption: interruption, limit: limit)
         .run(into: store)
+      let start = ContinuousClock.now
+      try store.flush(to: .powerLoss)
+      let flush = ContinuousClock.now - start
       try store.close()
       let files = try StoreFiles(at: path)
       try report(
         "Replayed",
         "\(Figures.count(result.commits, "commit", "commits")), "
           + "\(Figures.count(result.records, "record", "records")) in "
-          + "\(Figures.duration(result.duration)): "
-          + "\(Figures.rate(result.records, in: result.duration)) records/s, git included")
+          + "\(Figures.duration(result.duration)), "
+          + "\(Figures.duration(result.storeDuration)) of it in the store: "
+          + "\(Figures.rate(result.records, in: result.storeDuration)) records/s")
+      try report(
+        "Durable",
+        "each commit against a crash of the process, all against a loss of power after a sync of "
+          + Figures.duration(flush))
       try report(
         "Bytes",
         "payloads \(Figures.bytes(result.payloadBytes)); the log, with LZ4, "
@@ -91,8 +103,8 @@
       if result.standIns > 0 {
         try report(
           "Note",
-          "for \(Figures.count(result.standIns, "content", "contents")) that this clone lacks, or "
-            + "that are larger than 256 MiB, their ids stand in")
+          "\(Figures.count(result.standIns, "content", "contents")) replaced by the id: not in this "
+            + "clone, or larger than 256 MiB")
       }
       return result
     }

@@ -67,6 +67,8 @@
     struct Change {
       var file: GitFile
       var type: MutationType
+
+      var hasContent: Bool { type != .delete }
     }
 
     private let repository: Repository

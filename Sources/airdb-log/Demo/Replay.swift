@@ -13,6 +13,8 @@
       /// The commit in whose tree the replay ended.
       var lastCommit = ""
       var duration = Duration.zero
+      /// The part of it that the store took.
+      var storeDuration = Duration.zero
     }
 
     let repository: Repository
@@ -22,6 +24,8 @@
     /// Payloads are in memory until they are committed; a commit with more of them becomes several
     /// batches.
     private static let batchBytes = 64 << 20
+    /// Changed files whose names, not contents, are in memory ahead of what is stored.
+    private static let changesAhead = 256
 
     func run(into store: ChangeStore) throws -> Result {
       let total = min(try GitHistory.count(repository), limit ?? .max)
@@ -39,11 +43,15 @@
       do {
         let start = ContinuousClock.now
         var clock = ReplayClock()
-        while result.commits < limit ?? .max, let commit = try history.next() {
-          try interruption.check()
-          try apply(commit, from: blobs, to: store, &clock, &result)
-          progress.show(
-            Double(result.commits) / Double(total), "\(Figures.count(result.records)) records")
+        while let commits = try readAhead(&history, limit.map { $0 - result.commits } ?? .max) {
+          try blobs.expect(commits.lazy.flatMap(\.changes).filter(\.hasContent).map(\.file))
+          for commit in commits {
+            try interruption.check()
+            try apply(commit, from: blobs, to: store, &clock, &result)
+            progress.show(
+              Double(result.commits) / Double(max(total, 1)),
+              Figures.count(result.records, "record", "records"))
+          }
         }
         result.duration = ContinuousClock.now - start
         result.standIns = blobs.standIns
@@ -59,6 +67,20 @@
       return result
     }
 
+    /// The next commits, so many of them that git has contents to look for while others are stored;
+    /// nil at the end.
+    private func readAhead(
+      _ history: inout GitHistory, _ limit: Int
+    ) throws -> [GitHistory.Commit]? {
+      var commits: [GitHistory.Commit] = []
+      var changes = 0
+      while commits.count < limit, changes < Self.changesAhead, let commit = try history.next() {
+        commits.append(commit)
+        changes += commit.changes.count
+      }
+      return commits.isEmpty ? nil : commits
+    }
+
     private func apply(
       _ commit: GitHistory.Commit, from blobs: BlobReader, to store: ChangeStore,
       _ clock: inout ReplayClock, _ result: inout Result
@@ -67,7 +89,9 @@
       var bytes = 0
       func flush() throws {
         guard !batch.isEmpty else { return }
+        let start = ContinuousClock.now
         let outcome = try store.applyAndWait(batch)
+        result.storeDuration += ContinuousClock.now - start
         guard outcome.accepted == batch.count else {
           throw ToolError(
             .damage,
@@ -79,14 +103,9 @@
         batch = []
         bytes = 0
       }
-      // Deletions first: they have no content to read.
-      for change in commit.changes where change.type == .delete {
-        batch.append(record(change.file, .delete, Data(), commit, &clock))
-      }
-      let written = commit.changes.filter { $0.type != .delete }
-      var types = written.lazy.map(\.type).makeIterator()
-      try blobs.read(written.map(\.file)) { file, content in
-        batch.append(record(file, types.next() ?? .update, content, commit, &clock))
+      for change in commit.changes {
+        let content = change.hasContent ? try blobs.next() : Data()
+        batch.append(record(change, content, commit, &clock))
         bytes += content.count
         if bytes >= Self.batchBytes { try flush() }
       }
@@ -96,11 +115,12 @@
     }
 
     private func record(
-      _ file: GitFile, _ type: MutationType, _ payload: Data, _ commit: GitHistory.Commit,
+      _ change: GitHistory.Change, _ payload: Data, _ commit: GitHistory.Commit,
       _ clock: inout ReplayClock
     ) -> ChangeRecord {
       ChangeRecord(
-        id: file.key.id, collection: file.key.collection, type: type, payload: payload,
+        id: change.file.key.id, collection: change.file.key.collection, type: change.type,
+        payload: payload,
         hlcTimestamp: clock.stamp(seconds: commit.time, author: commit.author),
         authorPublicKey: nil, signature: nil)
     }

@@ -41,7 +41,8 @@
         limit = Self.pageBytes * page.count / bytes
         limit = min(max(limit, Self.pageRecords.lowerBound), Self.pageRecords.upperBound)
         progress.show(
-          Double(result.records) / Double(max(expected, 1)), "\(Figures.count(result.pages)) pages")
+          Double(result.records) / Double(max(expected, 1)),
+          Figures.count(result.pages, "page", "pages"))
       }
       result.duration = ContinuousClock.now - start
       return result

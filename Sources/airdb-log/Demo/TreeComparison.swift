@@ -23,8 +23,9 @@
       do {
         try forEachPage(of: commit) { page in
           try interruption.check()
-          try blobs.read(page) { file, content in
-            compare(try store.record(forKey: file.key), file, content, &differences)
+          try blobs.expect(page)
+          for file in page {
+            compare(try store.record(forKey: file.key), file, try blobs.next(), &differences)
           }
           count += page.count
           progress.show(Double(count) / Double(max(live, 1)))

@@ -13,6 +13,7 @@ try check.fullSyncFallsBack()
 try check.failedFullSyncIsNoFallback()
 try check.storeKeepsRecords()
 try check.storeTellsReducedDurability()
+try check.attributesAreSet()
 check.finish()
 
 final class Checks {
@@ -78,7 +79,8 @@ final class Checks {
         _ = try file.synchronize(to: .stable)
         expect(false, "a failed F_FULLFSYNC is hidden")
       } catch {
-        expect(error as? SystemError == SystemError(errno: EIO, call: "fcntl(F_FULLFSYNC)"), "\(error)")
+        let expected = SystemError(errno: EIO, call: "fcntl(F_FULLFSYNC)")
+        expect(error as? SystemError == expected, "\(error)")
       }
       fullSync = FullSync()
     }
@@ -123,6 +125,28 @@ final class Checks {
       expect(events.withLock { $0 } == ["durabilityReduced"], "\(events.withLock { $0 })")
       try store.close()
       fullSync = FullSync()
+    }
+  }
+
+  // MARK: DirectoryAttributes.swift
+
+  /// Foundation on Linux takes the attributes and forgets them: this shows that the calls are made
+  /// and do no harm, not what they do.
+  func attributesAreSet() throws {
+    try withDirectory { directory in
+      var configuration = Configuration()
+      configuration.isExcludedFromBackup = true
+      for protection in [
+        FileProtection.complete, .completeUnlessOpen, .completeUntilFirstUserAuthentication,
+        .unprotected,
+      ] {
+        configuration.fileProtection = protection
+        let path = "\(directory)/\(protection)"
+        let store = try ChangeStore(at: path, configuration: configuration)
+        _ = try store.isExcludedFromBackup
+        try store.close()
+        expect(FileManager.default.fileExists(atPath: path + "/MANIFEST"), "no store")
+      }
     }
   }
 
