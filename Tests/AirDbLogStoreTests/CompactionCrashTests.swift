@@ -14,7 +14,7 @@ struct CompactionCrashTests {
     let examination = sweep.examination
     let violations =
       examineAll(images) { image, number in
-        try examination.examine(image, isThorough: number % 8 == 0 || isLongRun)
+        try examination.examine(image, isThorough: number % 12 == 0 || isLongRun)
         if number % 8 == 1 { try examination.checkFiles(image.files) }
       }
       + examineAll(sweep.deaths.images) { image, _ in
@@ -37,7 +37,7 @@ extension CrashImages.Effort {
   fileprivate static var moderate: CrashImages.Effort {
     var effort = CrashImages.Effort.standard
     if isLongRun { return effort }
-    effort.exhaustiveLimit = 4
+    effort.exhaustiveLimit = 3
     effort.seededSubsets = 4
     effort.losses = [.zeros, .mixed(seed: 2)]
     return effort

@@ -16,6 +16,8 @@ struct CompactionScript: Sendable {
     var kind: SimulatedCall.Kind
     var suffix: String
 
+    /// The log is being made durable as far as the compaction relies on it.
+    static let inSync = Moment(kind: .synchronize, suffix: ".segment")
     /// The snapshot of what is superseded has been taken, nothing has been copied.
     static let beforeCopy = Moment(kind: .create, suffix: ".segment")
     /// All has been copied.
@@ -57,6 +59,9 @@ extension CompactionScript.Step {
 }
 
 extension CompactionScript {
+  /// A key that no script has.
+  static let absent = (collection: "notes", id: "never stored")
+
   /// A record for each letter.
   static func records(
     _ ids: String, _ time: Int, _ payload: Int = 40, _ type: MutationType = .update
@@ -108,7 +113,8 @@ extension CompactionScript {
         // Not so much that a commit amid the next one would have to wait for a seal, and that for it.
         .update("kl", 70), .update("m", 80), .pump,
         .compactAmid([
-          (.inCheckpoint, records("b", 90)), (.beforeExchange, records("h", 100, 0, .delete)),
+          (.inSync, records("c", 85)), (.inCheckpoint, records("b", 90)),
+          (.beforeExchange, records("h", 100, 0, .delete)),
         ]),
         .update("a", 110), .pump, .step(.close), .step(.open(durability)), .update("m", 120),
         .compactAmid([(.beforeExchange, records("am", 130, 0, .delete))]),

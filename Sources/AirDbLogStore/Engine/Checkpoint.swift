@@ -30,26 +30,40 @@ struct Checkpoint {
   ) throws(LogStoreError) {
     let path = engine.directory.manifest
     var old: UInt64 = 0
+    var new: UInt64 = 0
     try engine.manifest.update(
       { (manifest) throws(LogStoreError) in
         old = manifest.livenessGeneration
         var liveness = collect(occasion, manifest)
         change(&manifest, &liveness)
-        try writeLiveness(liveness, &manifest)
+        new = manifest.generation
+        do throws(LogStoreError) {
+          try writeLiveness(liveness, &manifest)
+        } catch {
+          removeLiveness(new)
+          throw error
+        }
         try Self.attempt("sync the store's directory", engine.directory.path) {
           () throws(SystemError) in try engine.directory.synchronizeDirectory()
         }
       },
       orElse: { failure in
         switch failure {
-        case .notWritten(let error): Self.failure(error, "write the manifest", path)
+        case .notWritten(let error):
+          removeLiveness(new)
+          return Self.failure(error, "write the manifest", path)
         case .unknown(let error):
-          LogStoreError(
+          return LogStoreError(
             .outcomeUnknown, "Could not replace the manifest: \(error.description).", file: path,
             errno: error.errno)
         }
       })
     if old > 0 { try? engine.directory.remove(engine.directory.liveness(old)) }
+  }
+
+  /// Gives back the space of a liveness file that no manifest names.
+  private func removeLiveness(_ generation: UInt64) {
+    try? engine.directory.remove(engine.directory.liveness(generation))
   }
 
   private func collect(_ occasion: Occasion, _ manifest: Manifest) -> Liveness {

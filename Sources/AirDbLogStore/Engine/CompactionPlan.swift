@@ -23,18 +23,26 @@ package struct CompactionPlan: Sendable, Equatable {
   }
 
   /// The bounds of a compacted segment.
-  static let maximumBytes: UInt64 = 256 << 20
-  static let maximumRecords: UInt64 = 262_144
+  package static let maximumBytes: UInt64 = 256 << 20
+  package static let maximumRecords: UInt64 = 262_144
   /// So many neighbours of one tier are merged.
-  static let fanIn = 4
+  package static let fanIn = 4
 
-  struct Candidate {
-    var id: UInt64
-    var bytes: UInt64
-    var records: UInt64
-    var live: UInt64
+  /// A sealed segment, as far as the choice depends on it.
+  package struct Candidate: Sendable, Hashable {
+    package var id: UInt64
+    package var bytes: UInt64
+    package var records: UInt64
+    package var live: UInt64
 
-    var garbage: UInt64 {
+    package init(id: UInt64, bytes: UInt64, records: UInt64, live: UInt64) {
+      self.id = id
+      self.bytes = bytes
+      self.records = records
+      self.live = live
+    }
+
+    package var garbage: UInt64 {
       records == 0 ? 0 : UInt64(Double(bytes) * Double(records - live) / Double(records))
     }
   }
@@ -50,7 +58,7 @@ package struct CompactionPlan: Sendable, Equatable {
     return choose(candidates, urgency)
   }
 
-  static func choose(_ candidates: [Candidate], _ urgency: Urgency) -> CompactionPlan? {
+  package static func choose(_ candidates: [Candidate], _ urgency: Urgency) -> CompactionPlan? {
     let total = candidates.reduce(0) { $0 + $1.bytes }
     let garbage = candidates.reduce(0) { $0 + $1.garbage }
     let threshold: Double

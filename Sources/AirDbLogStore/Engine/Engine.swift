@@ -169,7 +169,7 @@ extension Engine {
         after: LogEnd(sequence: info.firstSequence - 1, checksum: header.predecessorChecksum),
         maximumEpoch: manifest.value.epoch, isSealed: true)
     } catch {
-      throw LogStoreError(error, "open a segment", file: path)
+      throw segmentFailure(error, "open a segment", path)
     }
     while true {
       let frame: SegmentScan.Frame?
@@ -187,6 +187,18 @@ extension Engine {
     else { throw .corrupt("a frame is damaged", file: path, offset: scan.offset) }
   }
 
+  /// What a failed call on a segment means. Beside a writer that compacts, a reader's segments go.
+  package func segmentFailure(
+    _ error: SystemError, _ action: String, _ path: String
+  ) -> LogStoreError {
+    guard options.isReadOnly, error.isNotFound else {
+      return LogStoreError(error, action, file: path)
+    }
+    return LogStoreError(
+      .staleReader, "The writer has replaced a segment since this store was opened or refreshed.",
+      file: path, errno: error.errno)
+  }
+
   /// The header of a segment of this store.
   package func segmentHeader(_ id: UInt64) throws(LogStoreError) -> SegmentHeader {
     let path = directory.segment(id)
@@ -198,7 +210,7 @@ extension Engine {
       }
       bytes.removeLast(bytes.count - count)
     } catch {
-      throw LogStoreError(error, "read a segment", file: path)
+      throw segmentFailure(error, "read a segment", path)
     }
     do throws(FormatError) {
       let header = try withBytes(of: bytes) { (bytes) throws(FormatError) in

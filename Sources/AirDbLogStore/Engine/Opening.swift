@@ -351,11 +351,16 @@ package enum Opening {
         try engine.loadLiveness()
         let current = try directory.readManifest()
         if current?.livenessGeneration != manifest.livenessGeneration { continue }
+        // Nor may a segment of the tail have been sealed, compacted and removed: the log would seem
+        // to end before it.
+        if current?.sealedEnd != manifest.sealedEnd { continue }
+        if current?.segments.map(\.fileId) != manifest.segments.map(\.fileId) { continue }
         return Opened(engine: engine, writer: nil, cleaner: nil)
       } catch {
         // A writer that moves on meanwhile can make the files look damaged, or a file go. Real damage
         // is found again each time.
-        guard error.code == .corrupt || error.code == .inputOutput else { throw error }
+        let codes: [LogStoreError.Code] = [.corrupt, .inputOutput, .staleReader]
+        guard codes.contains(error.code) else { throw error }
         if let lastError, lastError.code == .corrupt, lastError.file == error.file,
           lastError.offset == error.offset, lastError.message == error.message
         {

@@ -40,18 +40,16 @@ package final class SealedSegment: Sendable {
   package let loadedIndex = Locked<SealedIndex?>(nil)
   /// How often the index has been built again.
   package let rebuilds = Locked<UInt16>(0)
-  private let onRelease = Locked<(@Sendable () -> Void)?>(nil)
+  private let hold: FileHold
 
-  package init(_ info: Manifest.Segment) {
+  /// `hold` is that of the rows it was sealed from, if readers may still use those.
+  package init(_ info: Manifest.Segment, hold: FileHold = FileHold()) {
     self.info = info
+    self.hold = hold
   }
 
-  /// Has `work` done when no reader uses the segment any more.
-  package func whenReleased(_ work: @escaping @Sendable () -> Void) {
-    onRelease.withLock { $0 = work }
-  }
-
-  deinit { onRelease.withLock { $0 }?() }
+  /// Has `work` done when no reader uses the segment's files any more.
+  package func whenReleased(_ work: @escaping @Sendable () -> Void) { hold.whenReleased(work) }
 }
 
 /// Why a read could not go on.

@@ -57,7 +57,7 @@ extension Engine {
     do throws(SystemError) {
       return try files.file(.segment(id))
     } catch {
-      throw LogStoreError(error, "open a segment", file: directory.segment(id))
+      throw segmentFailure(error, "open a segment", directory.segment(id))
     }
   }
 
