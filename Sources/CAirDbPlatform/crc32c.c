@@ -68,12 +68,42 @@ uint32_t airdb_crc32c(uint32_t crc, const void *bytes, size_t count) {
   return airdb_crc32c_portable(crc, bytes, count);
 }
 
-#elif defined(__ARM_FEATURE_CRC32)
+#elif defined(__aarch64__)
 
 #include <arm_acle.h>
 
-uint32_t airdb_crc32c(uint32_t crc, const void *bytes, size_t count) {
-  const uint8_t *p = bytes;
+#if defined(__ARM_FEATURE_CRC32)
+static int has_instruction(void) { return 1; }
+#elif defined(__APPLE__)
+#include <sys/sysctl.h>
+
+// Optional in ARMv8.0, and absent in the oldest devices that run the declared systems, so that the
+// compiler does not assume it for iOS.
+static int has_instruction(void) {
+  static atomic_int known;  // 0: not yet, 1: no, 2: yes
+  int answer = atomic_load_explicit(&known, memory_order_relaxed);
+  if (answer == 0) {
+    int value = 0;
+    size_t size = sizeof value;
+    int status = sysctlbyname("hw.optional.armv8_crc32", &value, &size, NULL, 0);
+    answer = status == 0 && value != 0 ? 2 : 1;
+    atomic_store_explicit(&known, answer, memory_order_relaxed);
+  }
+  return answer == 2;
+}
+#elif defined(__linux__)
+#include <sys/auxv.h>
+
+static int has_instruction(void) {
+  const unsigned long crc32 = 1 << 7;  // HWCAP_CRC32
+  return (getauxval(AT_HWCAP) & crc32) != 0;
+}
+#else
+static int has_instruction(void) { return 0; }
+#endif
+
+__attribute__((target("crc"))) static uint32_t by_instruction(uint32_t crc, const uint8_t *p,
+                                                              size_t count) {
   uint32_t c = ~crc;
   while (count >= 8) {
     uint64_t v;
@@ -84,6 +114,11 @@ uint32_t airdb_crc32c(uint32_t crc, const void *bytes, size_t count) {
   }
   while (count--) c = __crc32cb(c, *p++);
   return ~c;
+}
+
+uint32_t airdb_crc32c(uint32_t crc, const void *bytes, size_t count) {
+  if (has_instruction()) return by_instruction(crc, bytes, count);
+  return airdb_crc32c_portable(crc, bytes, count);
 }
 
 #else

@@ -150,25 +150,24 @@ package struct EngineExamination: Sendable {
   }
 }
 
-/// Examines images on two threads. Answers the first violations, each with the crash that it
-/// belongs to.
-package func examineAll(
-  _ images: [CrashImage], threads: Int = 2,
-  _ examine: @escaping @Sendable (_ image: CrashImage, _ number: Int) throws -> Void
+/// Calls `body` for each element, on two threads. Answers the first violations, each with the
+/// element that it belongs to.
+package func forEachInThreads<Element: Sendable>(
+  _ elements: [Element], _ body: @escaping @Sendable (Element) throws -> Void
 ) -> [OracleViolation] {
   let next = Locked(0)
   let violations = Locked<[OracleViolation]>([])
-  inThreads(threads) { _ in
+  inThreads(2) { _ in
     while true {
       let place = next.withLock { place in
         defer { place += 1 }
         return place
       }
-      guard place < images.count, violations.withLock({ $0.count < 5 }) else { return }
+      guard place < elements.count, violations.withLock({ $0.count < 40 }) else { return }
       do {
-        try examine(images[place], place)
+        try body(elements[place])
       } catch {
-        let violation = OracleViolation("\(images[place].origin): \(error)")
+        let violation = OracleViolation("\(elements[place]): \(error)")
         violations.withLock { $0.append(violation) }
       }
     }

@@ -9,7 +9,7 @@ import AirDbLogStore
 #endif
 
 /// What a crash may leave of a run: one image of the disk, with the bounds that the trace sets it.
-package struct CrashImage: Sendable {
+package struct CrashImage: Sendable, CustomStringConvertible {
   package let files: SimulatedFileSystem
   /// The run up to the crash.
   package var trace: EngineTrace
@@ -19,6 +19,8 @@ package struct CrashImage: Sendable {
   package var most: Int
   /// Where the first crash was that left it.
   package let origin: String
+
+  package var description: String { origin }
 }
 
 /// The images that the crashes of one run leave. Many crashes leave the same: it is kept once, with

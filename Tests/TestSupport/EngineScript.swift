@@ -50,6 +50,8 @@ package final class ScriptRun {
   private let watch: (@Sendable (SimulatedFileSystem, SimulatedCall) -> Void)?
   package let trace = Locked(EngineTrace())
   package private(set) var store: ChangeStore?
+  /// Whether a failed sync takes back what was only visible.
+  package var syncsMayDrop = false
   /// What the store reported.
   package let events = Locked<[StoreEvent]>([])
   private var scheduler = ManualScheduler()
@@ -92,7 +94,7 @@ package final class ScriptRun {
       store = nil
       trace.withLock { $0.makeDurable() }
     case .leave:
-      store = nil
+      leave()
     case .losePower(let rule, let lost):
       let survivors = files.image(rule, granularity: .sector, lost: lost)
       // What the old store does from now on, it does to a disk that is no more.
@@ -103,6 +105,8 @@ package final class ScriptRun {
       observe()
     }
   }
+
+  package func leave() { store = nil }
 
   package func open(_ durability: Durability) throws {
     self.durability = durability
@@ -120,7 +124,8 @@ package final class ScriptRun {
   package func resolve() throws {
     guard let store else { return }
     let known = trace.withLock { $0 }
-    let count = try EngineOracle(store).prefix(of: known, least: known.visible)
+    let least = syncsMayDrop ? known.durable : known.visible
+    let count = try EngineOracle(store).prefix(of: known, least: least)
     let sequence = try store.position?.sequence ?? 0
     try trace.withLock { try $0.resolve(count, lastSequence: sequence) }
   }

@@ -84,6 +84,33 @@ extension EngineScript {
       ])
   }
 
+  /// Each kind of work once, in few calls: each of them is made to fail.
+  package static func short(_ durability: Durability) -> EngineScript {
+    EngineScript(
+      "short, \(durability)",
+      [
+        .open(durability),
+        .apply([record("a", 1)]),
+        .apply([record("b", 2), record("c", 2, 1_800, node: "b")]),
+        // Rolls over; sealed once and again, with something superseded.
+        .apply([record("a", 3, 0, type: .delete)]),
+        .pump,
+        .flush,
+        .apply([record("d", 4, 2_000)]),
+        .apply([record("b", 5)]),
+        .pump,
+        .close,
+        .open(durability),
+        .apply([record("c", 6)]),
+        .pump,
+        .apply([record("e", 7)]),
+        .leave,
+        .open(durability),
+        .apply([record("f", 8)]),
+        .close,
+      ])
+  }
+
   package static var all: [EngineScript] {
     [
       .life(.powerLoss), .life(.processCrash), .losses(.old), .losses(.zeros),

@@ -1,4 +1,4 @@
-package import AirDbLogStore
+internal import AirDbLogStore
 
 /// A script that was run once, and what a crash at each of its operations leaves: fault model F1.
 package struct CrashSweep: Sendable {
@@ -41,11 +41,10 @@ package struct CrashSweep: Sendable {
   /// Examines everything, one in `thoroughness` thoroughly.
   package func examine(thoroughness: Int = 8) -> [OracleViolation] {
     let every = isLongRun ? 1 : thoroughness
-    return examineAll(losses.images) { image, number in
-      try examination.examine(image, isThorough: number % every == 0)
-    }
-      + examineAll(deaths.images) { image, number in
-        try examination.examineDeath(image)
-      }
+    let numbered = losses.images.enumerated().map { (number: $0, image: $1) }
+    let examination = examination
+    return forEachInThreads(numbered) {
+      try examination.examine($0.image, isThorough: $0.number % every == 0)
+    } + forEachInThreads(deaths.images) { try examination.examineDeath($0) }
   }
 }

@@ -23,7 +23,7 @@ package struct EngineTrace: Sendable {
   package private(set) var durable = 0
   /// The greatest sequence that was ever acknowledged or seen.
   package private(set) var greatestSequence: UInt64 = 0
-  /// How often power was lost.
+  /// How often commits may have been lost.
   package private(set) var losses = 0
 
   package init() {}
@@ -71,8 +71,9 @@ extension EngineTrace {
   package mutating func resolve(_ count: Int, lastSequence: UInt64) throws {
     guard count == 0 || commits[count - 1].sequence ?? lastSequence == lastSequence else {
       throw OracleViolation(
-        "commit \(count) was sequence \(commits[count - 1].sequence ?? 0) and now is \(lastSequence)")
+        "commit \(count) was \(commits[count - 1].sequence ?? 0) and is \(lastSequence) now")
     }
+    if count < commits.count { losses += 1 }
     truncate(to: count)
     if count > 0 { commits[count - 1].sequence = lastSequence }
     visible = count

@@ -193,41 +193,85 @@ package enum Opening {
     _ directory: StoreDirectory, _ manifest: Manifest, _ recovered: Recovered
   ) throws(LogStoreError) -> [OpenFile] {
     do throws(SystemError) {
-      try removeOrphans(directory, manifest, recovered)
+      let orphans = try orphans(directory, manifest, recovered)
+      // The manifest that makes them orphans may not be durable itself.
+      if recovered.isUnclosed || !orphans.isEmpty { try directory.synchronizeDirectory() }
+      for orphan in orphans { try directory.remove(orphan) }
+      // What was discarded must not come back.
+      if !orphans.isEmpty { try directory.synchronizeDirectory() }
       var files: [OpenFile] = []
       for tail in recovered.tail {
         let file = try directory.open(directory.segment(tail.fileId), .readWrite)
-        if tail.isDirty { try file.truncate(to: tail.length) }
-        if recovered.isUnclosed { try file.synchronize() }
-        files.append(file)
+        // Space behind the end of a closed store may be another session's, which wrote nothing
+        // that could be read.
+        let isSettled = !recovered.isUnclosed && tail.size == tail.length
+        files.append(isSettled ? file : try makeDurable(file, tail, directory))
       }
-      if recovered.isUnclosed { try directory.synchronizeDirectory() }
       return files
     } catch {
       throw LogStoreError(error, "repair the end of the log", file: directory.path)
     }
   }
 
-  private static func removeOrphans(
+  /// Makes the medium hold what was read of a segment of the tail, and nothing behind it. Answers
+  /// the file to go on with.
+  private static func makeDurable(
+    _ file: OpenFile, _ tail: Recovered.Tail, _ directory: StoreDirectory
+  ) throws(SystemError) -> OpenFile {
+    if FailedSyncs.contains(try file.identity()) { return try replace(file, tail, directory) }
+    // Also where only zeros were read: it may have been the sync of another process that failed.
+    if tail.size > tail.length { try file.truncate(to: tail.length) }
+    try file.synchronize()
+    return file
+  }
+
+  /// Puts a copy in the place of a segment whose sync has failed. Its pages look clean, and another
+  /// sync would not write them.
+  private static func replace(
+    _ file: OpenFile, _ tail: Recovered.Tail, _ directory: StoreDirectory
+  ) throws(SystemError) -> OpenFile {
+    let path = directory.newSegment(tail.fileId)
+    let copy = try directory.open(path, .createNew)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+    defer { buffer.deallocate() }
+    var position: UInt64 = 0
+    while position < tail.length {
+      let wanted = Int(min(UInt64(buffer.count), tail.length - position))
+      let count = try file.readExactly(
+        into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]), at: position)
+      if count == 0 { break }
+      try copy.writeAll(UnsafeRawBufferPointer(rebasing: buffer[..<count]), at: position)
+      position += UInt64(count)
+    }
+    try copy.synchronize()
+    try directory.rename(path, to: directory.segment(tail.fileId))
+    try directory.synchronizeDirectory()
+    return try directory.open(directory.segment(tail.fileId), .readWrite)
+  }
+
+  /// The files that a crash left and that nothing names.
+  private static func orphans(
     _ directory: StoreDirectory, _ manifest: Manifest, _ recovered: Recovered
-  ) throws(SystemError) {
+  ) throws(SystemError) -> [String] {
     let sealed = Set(manifest.segments.map(\.fileId))
     let tail = Set(recovered.tail.map(\.fileId))
-    for name in try directory.list() {
+    return try directory.list().compactMap { name in
       switch name {
       case .newManifest:
-        try directory.remove(directory.newManifest)
+        directory.newManifest
       case .newIndex(let id) where id < manifest.fileIdLimit:
-        try directory.remove(directory.newIndex(id))
+        directory.newIndex(id)
+      case .newSegment(let id) where id < manifest.fileIdLimit:
+        directory.newSegment(id)
       case .index(let id) where id < manifest.fileIdLimit && !sealed.contains(id):
-        try directory.remove(directory.index(id))
+        directory.index(id)
       case .segment(let id)
       where id < manifest.fileIdLimit && !sealed.contains(id) && !tail.contains(id):
-        try directory.remove(directory.segment(id))
+        directory.segment(id)
       case .liveness(let generation)
       where generation <= manifest.generation + 1 && generation != manifest.livenessGeneration:
-        try directory.remove(directory.liveness(generation))
-      default: break
+        directory.liveness(generation)
+      default: nil
       }
     }
   }
@@ -431,7 +475,8 @@ package enum Opening {
   /// Whether a file has the name of a store's, but a number that this store never gave out.
   private static func isForeign(_ name: StoreDirectory.Name, _ manifest: Manifest) -> Bool {
     switch name {
-    case .segment(let id), .index(let id), .newIndex(let id): id >= manifest.fileIdLimit
+    case .segment(let id), .newSegment(let id): id >= manifest.fileIdLimit
+    case .index(let id), .newIndex(let id): id >= manifest.fileIdLimit
     case .liveness(let generation): generation > manifest.generation + 1
     case .manifest, .newManifest, .lock: false
     }

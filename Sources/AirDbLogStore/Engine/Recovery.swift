@@ -4,7 +4,7 @@ package import HlcText
 package struct Recovered {
   package var manifest: Manifest
   package var sealed: [SealedSegment]
-  /// Unsealed segments in log order; the last one is the active one. Empty if there is none yet.
+  /// Unsealed segments with commits, in log order; the last one is the active one.
   package var tail: [Tail]
   package var end: LogEnd
   package var commitDate: Int64
@@ -28,7 +28,7 @@ package struct Recovered {
     package var length: UInt64
     /// The size of the file.
     package var size: UInt64
-    /// Of the last good frame, or of that before the segment if it has none.
+    /// Of the last good frame.
     package var commitDate: Int64
     /// Whether there is something other than zeros behind `length`.
     package var isDirty: Bool
@@ -109,27 +109,26 @@ package struct Recovery {
         "it has an id that this manifest never gave out: an old manifest was put back",
         file: directory.segment(later.id))
     }
-    var position = result.end
-    while let next = candidates.first(where: { candidate in
-      candidate.header.map {
-        $0.fileId > position.segment && $0.predecessor == position.segment
-          && $0.predecessorLength == position.length
-          && $0.predecessorChecksum == position.checksum
-      } ?? false
-    }) {
-      let found = try scan(next, after: position)
+    // A segment follows one with a lower id, so that one pass sees them in order.
+    for candidate in candidates {
+      guard let header = candidate.header, header.predecessor == result.end.segment,
+        header.predecessorLength == result.end.length,
+        header.predecessorChecksum == result.end.checksum
+      else { continue }
+      let found = try scan(candidate, after: result.end)
       evidence.add(found.evidence)
       passedEnd = passedEnd || found.passedEnd
-      position = found.end
-      result.end = LogEnd(
-        segment: position.segment, length: position.length, sequence: position.sequence,
-        checksum: position.checksum)
+      // A segment without a commit is an orphan: nothing says that its header and its entry in the
+      // directory are durable, as they are before the first commit in it.
+      guard let end = found.end else { continue }
+      result.end = end
     }
     // What belongs to no segment of the log was left by a crash; but it, too, may bear witness.
     let inTail = Set(result.tail.map(\.fileId))
     for candidate in candidates where !inTail.contains(candidate.id) {
-      evidence.add(try examine(candidate))
-      result.discardedBytes += candidate.size
+      let (found, length) = try examine(candidate)
+      evidence.add(found)
+      result.discardedBytes += length
     }
     let last = result.end
     let durable = max(manifest.end.sequence, evidence.watermark)
@@ -162,17 +161,18 @@ package struct Recovery {
     var size: UInt64
   }
 
-  /// What the frame headers in a file that is not part of the log say.
+  /// What the frame headers in a file that is not part of the log say, and the length of what is
+  /// there behind its header.
   private func examine(
     _ candidate: Candidate
-  ) throws(LogStoreError) -> SegmentScan.Evidence {
+  ) throws(LogStoreError) -> (SegmentScan.Evidence, UInt64) {
     var scan = SegmentScan(
       candidate.file, fileId: candidate.id, size: candidate.size, after: LogEnd(),
       maximumEpoch: manifest.epoch)
-    _ = try reading(directory.segment(candidate.id)) { () throws(SystemError) in
+    let rest = try reading(directory.segment(candidate.id)) { () throws(SystemError) in
       try scan.examineRest()
     }
-    return scan.evidence
+    return (scan.evidence, rest.isDirty ? rest.dirtyEnd - scan.offset : 0)
   }
 
   /// The segment files that the manifest does not list and that could be the tail, by id.
@@ -214,12 +214,13 @@ package struct Recovery {
   }
 
   private struct Scanned {
-    var end: LogEnd
+    /// Nil if there is no commit.
+    var end: LogEnd?
     var evidence: SegmentScan.Evidence
     var passedEnd: Bool
   }
 
-  /// Replays one segment of the tail into memory.
+  /// Replays one segment into memory. It belongs to the tail if it has a commit.
   private mutating func scan(
     _ candidate: Candidate, after position: LogEnd
   ) throws(LogStoreError) -> Scanned {
@@ -245,20 +246,17 @@ package struct Recovery {
         || frame.header.asksPowerLoss && frame.header.sequence > manifest.end.sequence
     }
     let rest = try reading(path) { () throws(SystemError) in try scan.examineRest() }
+    guard tail.firstSequence > 0 else {
+      return Scanned(end: nil, evidence: scan.evidence, passedEnd: false)
+    }
     tail.isDirty = rest.isDirty
     if rest.isDirty { result.discardedBytes += rest.dirtyEnd - scan.offset }
-    let end =
-      tail.firstSequence == 0
-      ? LogEnd(
-        segment: id, length: UInt64(SegmentHeader.size), sequence: position.sequence,
-        checksum: position.checksum)
-      : scan.end
-    tail.end = end
+    tail.end = scan.end
     tail.commitDate = result.commitDate
     firstRow = log.end
     result.replayedRecords += log.count
     result.tail.append(tail)
-    return Scanned(end: end, evidence: scan.evidence, passedEnd: passedEnd)
+    return Scanned(end: scan.end, evidence: scan.evidence, passedEnd: passedEnd)
   }
 
   private func reading<Result>(

@@ -42,10 +42,18 @@ package struct Sealer {
     let directory = engine.directory
     let id = job.state.end.segment
     // Recovery 5: the segment, its index, the liveness, the directory, the manifest.
-    try Checkpoint.attempt("sync a full segment", directory.segment(id)) { () throws(SystemError) in
+    try Checkpoint.attempt("shorten a full segment", directory.segment(id)) {
+      () throws(SystemError) in
       // What was reserved behind the last frame is given back.
       try job.file.truncate(to: job.state.end.length)
+    }
+    do throws(SystemError) {
       try job.file.synchronize()
+    } catch {
+      // Whatever the reason: this sync must not be repeated.
+      throw LogStoreError(
+        .outcomeUnknown, "Could not sync a full segment: \(error.description).",
+        file: directory.segment(id), errno: error.errno)
     }
     engine.published.withLock { state in
       if state.durableEnd.sequence < job.state.end.sequence { state.durableEnd = job.state.end }

@@ -251,8 +251,11 @@ extension Writer {
       // After a failure nothing is written any more; nor by a second call, when the lock has been
       // given back.
       if let refusal {
+        guard refusal.code == .outcomeUnknown else { return }
         // Nothing may touch the files any more when somebody recovers them.
-        if refusal.code == .outcomeUnknown { awaitSeal() }
+        awaitSeal()
+        let state = engine.snapshot
+        if state.durableEnd.sequence < state.end.sequence { throw refusal }
         return
       }
       defer { poison(LogStoreError(.closed, "The store has been closed.")) }

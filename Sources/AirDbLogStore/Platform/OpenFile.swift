@@ -16,6 +16,7 @@ package final class OpenFile: Sendable {
   private let platform: any Platform
   private let descriptor: FileDescriptor
   private let isOpen = Locked(true)
+  private let knownIdentity = Locked<FileIdentity?>(nil)
 
   /// Opens the file. See ``Platform/open(_:_:)``.
   package init(
@@ -82,7 +83,14 @@ package final class OpenFile: Sendable {
   /// unknown and the call must not be repeated. See ``Platform/synchronize(_:to:)``.
   @discardableResult
   package func synchronize(to level: SyncLevel = .stable) throws(SystemError) -> SyncLevel {
-    try call { (file) throws(SystemError) in try platform.synchronize(file, to: level) }
+    // Asked for now, since a device that fails a sync may answer nothing afterwards.
+    let identity = try identity()
+    do throws(SystemError) {
+      return try call { (file) throws(SystemError) in try platform.synchronize(file, to: level) }
+    } catch {
+      FailedSyncs.insert(identity)
+      throw error
+    }
   }
 
   /// Sets the size of the file. See ``Platform/truncate(_:to:)``.
@@ -106,7 +114,10 @@ package final class OpenFile: Sendable {
 
   /// What makes the file the same file under another path.
   package func identity() throws(SystemError) -> FileIdentity {
-    try call { (file) throws(SystemError) in try platform.identity(of: file) }
+    if let known = knownIdentity.withLock({ $0 }) { return known }
+    let identity = try call { (file) throws(SystemError) in try platform.identity(of: file) }
+    knownIdentity.withLock { $0 = identity }
+    return identity
   }
 
   /// Takes the lock of the file, or answers false when another descriptor holds it.

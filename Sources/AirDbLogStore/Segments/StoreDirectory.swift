@@ -13,6 +13,7 @@ package struct StoreDirectory: Sendable {
   package var lock: String { path + "/LOCK" }
 
   package func segment(_ id: UInt64) -> String { path + "/" + hex(id) + ".segment" }
+  package func newSegment(_ id: UInt64) -> String { path + "/" + hex(id) + ".segment.new" }
   package func index(_ id: UInt64) -> String { path + "/" + hex(id) + ".index" }
   package func newIndex(_ id: UInt64) -> String { path + "/" + hex(id) + ".index.new" }
   package func liveness(_ generation: UInt64) -> String {
@@ -25,6 +26,7 @@ package struct StoreDirectory: Sendable {
     case newManifest
     case lock
     case segment(UInt64)
+    case newSegment(UInt64)
     case index(UInt64)
     case newIndex(UInt64)
     case liveness(UInt64)
@@ -36,6 +38,7 @@ package struct StoreDirectory: Sendable {
     case .newManifest: newManifest
     case .lock: lock
     case .segment(let id): segment(id)
+    case .newSegment(let id): newSegment(id)
     case .index(let id): index(id)
     case .newIndex(let id): newIndex(id)
     case .liveness(let generation): liveness(generation)
@@ -63,6 +66,7 @@ package struct StoreDirectory: Sendable {
     guard number > 0 else { return nil }
     switch String(decoding: utf8[17...], as: UTF8.self) {
     case "segment": return .segment(number)
+    case "segment.new": return .newSegment(number)
     case "index": return .index(number)
     case "index.new": return .newIndex(number)
     case "liveness": return .liveness(number)
