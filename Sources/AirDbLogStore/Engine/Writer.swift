@@ -275,7 +275,7 @@ extension Writer {
     }
     let end = publishedEnd
     engine.published.withLock { $0.durableEnd = end }
-    if position - UInt64(SegmentHeader.size) > engine.options.replayBytes {
+    if file != nil, position - UInt64(SegmentHeader.size) > engine.options.replayBytes {
       try roll()
       try waitForSeal()
     }
