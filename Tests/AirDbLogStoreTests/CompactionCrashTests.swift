@@ -13,13 +13,13 @@ struct CompactionCrashTests {
     let images = sweep.losses.images
     let examination = sweep.examination
     let violations =
-      examineAll(images) { image, number in
-        try examination.examine(image, isThorough: number % 12 == 0 || isLongRun)
-        if number % 8 == 1 { try examination.checkFiles(image.files) }
+      forEachInThreads(images.enumerated().map { (number: $0, image: $1) }) {
+        try examination.examine($0.image, isThorough: $0.number % 12 == 0 || isLongRun)
+        if $0.number % 8 == 1 { try examination.checkFiles($0.image.files) }
       }
-      + examineAll(sweep.deaths.images) { image, _ in
-        try examination.examineDeath(image)
-        try examination.checkFiles(image.files)
+      + forEachInThreads(sweep.deaths.images) {
+        try examination.examineDeath($0)
+        try examination.checkFiles($0.files)
       }
     for violation in violations { Issue.record("\(violation)") }
     print(

@@ -1,4 +1,4 @@
-package import AirDbLogStore
+internal import AirDbLogStore
 
 #if canImport(Darwin)
   import Darwin
