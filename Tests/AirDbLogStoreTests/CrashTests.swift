@@ -18,8 +18,7 @@ struct CrashTests {
       "\(sweep.deaths.images.count) process deaths")
   }
 
-  @Test(
-    "A crash inside a write leaves a prefix, whichever byte of a header or a manifest was the last")
+  @Test("A crash inside a write leaves a prefix, whichever byte was the last")
   func insideWrites() throws {
     let script = EngineScript.short(.powerLoss)
     let sweep = TornSweep(script)

@@ -2,6 +2,14 @@ import AirDbLogStore
 import TestSupport
 import Testing
 
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Glibc
+#endif
+
 /// Fault model F2: calls fail, and the engine says truly what has become of a batch (G4). F4: then it
 /// crashes, and crashes again while it recovers.
 @Suite("Failing calls")
@@ -32,6 +40,32 @@ struct FaultTests {
   func descriptors() throws {
     let counts = examine(.short(.powerLoss), (0...12).map { .descriptors($0) })
     print("Out of descriptors: 13 limits, \(counts)")
+  }
+
+  @Test(
+    "What a failed sync hid stays discarded, also by another process",
+    arguments: [(FaultPlan?.none, true), (FaultPlan(.ignored, kinds: [.truncate]), false)])
+  func hiddenFrame(without: FaultPlan?, isHeld: Bool) throws {
+    let script = EngineScript("hidden frame", [])
+    let run = ScriptRun(script, on: SimulatedFileSystem())
+    try run.open(.powerLoss)
+    try run.apply([EngineScript.record("a", 1)])
+    run.files.inject(
+      FaultPlan(.failing(EIO), kinds: [.synchronize], on: .only(1), failedSync: .dropped))
+    #expect(throws: LogStoreError.self) { try run.apply([EngineScript.record("b", 2)]) }
+
+    // Another process reads zeros where the second commit was. On the medium it may be.
+    let files = run.files.afterProcessDeath()
+    if let without { files.inject(without) }
+    let examination = EngineExamination(script)
+    let trace = run.trace.withLock { $0 }
+    let opened = try examination.open(files)
+    #expect(try EngineOracle(opened.store).prefix(of: trace, least: 1) == 1)
+    let counts = try files.survivorRules().map { rule in
+      let store = try examination.open(files.image(rule)).store
+      return try EngineOracle(store).prefix(of: trace, least: 1)
+    }
+    #expect(Set(counts) == (isHeld ? [1] : [1, 2]), "the test notices if nothing is cut")
   }
 
   private struct Counts: CustomStringConvertible {

@@ -106,6 +106,24 @@ import Testing
     }
   }
 
+  @Test(arguments: StoreHome.allCases)
+  func `A batch larger than a segment is one commit`(home: StoreHome) async throws {
+    try await home.withStore { test in
+      try await test.apply(change("before", time(0)))
+      let batch = (0..<1_500).map { change("\($0)", time(1 + $0), payload: "payload \($0)") }
+      let result = try await test.store.apply(batch)
+      try test.step()
+      #expect(result.accepted == 1_500)
+      let after = try await test.apply(change("after", time(5_000)))
+      let sequence = try #require(result.position?.sequence)
+      // Dropped and opened again it has another epoch; else it is the next number.
+      let next = try #require(after.position?.sequence)
+      #expect(next == sequence + 1 || next >> 32 > sequence >> 32 && next & 0xFFFF_FFFF == 1)
+      let all = try await test.store.sweep(pageSize: 400)
+      #expect(all == [change("before", time(0))] + batch + [change("after", time(5_000))])
+    }
+  }
+
   /// A batch with one record that is at or above a limit.
   private func atLimit(_ field: String, excess: Int) -> ChangeRecord {
     var record = change("id", time(1))

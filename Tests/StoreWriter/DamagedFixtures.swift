@@ -28,7 +28,8 @@ extension Fixture {
         name: "orphans", what: "what a crash in the middle of a seal leaves",
         records: store.records,
         image: try image.adding("MANIFEST.new", [1, 2, 3])
-          .adding("0000000000000001.index.new", [4, 5, 6])),
+          .adding("0000000000000001.index.new", [4, 5, 6])
+          .adding("0000000000000011.segment.new", [7, 8, 9])),
     ]
   }
 

@@ -58,6 +58,10 @@ package struct EngineExamination: Sendable {
     try expect(
       count <= image.most, "\(count) commits are there, only \(image.most) had been handed over")
     try checkAll(opened, image.trace, count)
+    if let storeId = image.trace.storeId {
+      let found = try opened.store.engine.manifest.value.storeId.description
+      try expect(found == storeId, "it is another store")
+    }
     try opened.store.close()
     return count
   }
@@ -140,7 +144,7 @@ package struct EngineExamination: Sendable {
     try EngineOracle(again.store).verify()
   }
 
-  static let absent = (collection: "notes", id: "never stored")
+  package static let absent = (collection: "notes", id: "never stored")
 
   /// A record that no script has.
   static func fresh(_ number: UInt64) -> ChangeRecord {
@@ -150,10 +154,10 @@ package struct EngineExamination: Sendable {
   }
 }
 
-/// Calls `body` for each element, on two threads. Answers the first violations, each with the
-/// element that it belongs to.
+/// Calls `body` for each element, on two threads. Answers the first violations, `most` or a few
+/// more, each with the element that it belongs to.
 package func forEachInThreads<Element: Sendable>(
-  _ elements: [Element], _ body: @escaping @Sendable (Element) throws -> Void
+  _ elements: [Element], most: Int = 10, _ body: @escaping @Sendable (Element) throws -> Void
 ) -> [OracleViolation] {
   let next = Locked(0)
   let violations = Locked<[OracleViolation]>([])
@@ -163,7 +167,7 @@ package func forEachInThreads<Element: Sendable>(
         defer { place += 1 }
         return place
       }
-      guard place < elements.count, violations.withLock({ $0.count < 40 }) else { return }
+      guard place < elements.count, violations.withLock({ $0.count < most }) else { return }
       do {
         try body(elements[place])
       } catch {

@@ -124,17 +124,22 @@ package struct FaultCase: Sendable, CustomStringConvertible {
 package final class FaultRun {
   private let life: ScriptRun
   private let trouble: Trouble
-  private var images = CrashImages(.least)
+  private let without: FaultPlan?
+  private let images = Locked(CrashImages(.least))
   private var isFirstError = true
   /// The commits when the first one after the fault was acknowledged; a crash then is of interest.
   private var crashesAfterNextCommit = false
   package private(set) var refusals = 0
   package private(set) var unknowns = 0
 
-  package init(_ script: EngineScript, _ trouble: Trouble) {
+  /// `without` is in force all the time: for the tests that show that this run
+  /// notices when something is missing.
+  package init(_ script: EngineScript, _ trouble: Trouble, without: FaultPlan? = nil) {
     self.trouble = trouble
+    self.without = without
     life = ScriptRun(script, on: SimulatedFileSystem())
     trouble.begin(life.files)
+    if let without { life.files.inject(without) }
     life.syncsMayDrop = trouble.dropsUnsynced
   }
 
@@ -146,14 +151,20 @@ package final class FaultRun {
       default: try perform(step)
       }
     }
-    trouble.end(life.files)
+    endTrouble()
     addCrash("at the end")
     life.leave()
-    return images.images
+    return images.withLock { $0.images }
+  }
+
+  private func endTrouble() {
+    trouble.end(life.files)
+    if let without { life.files.inject(without) }
   }
 
   private func addCrash(_ moment: String) {
-    images.add(life.files, life.trace.withLock { $0 }, "\(trouble), crash \(moment)")
+    let trace = life.trace.withLock { $0 }
+    images.withLock { $0.add(life.files, trace, "\(trouble), crash \(moment)") }
   }
 
   // MARK: Steps
@@ -170,7 +181,7 @@ package final class FaultRun {
       case .close:
         // Closed all the same; the next open recovers.
         life.leave()
-        trouble.end(life.files)
+        endTrouble()
       case .flush where error.code == .outcomeUnknown:
         try goOnAfterUnknown()
       default:
@@ -186,14 +197,14 @@ package final class FaultRun {
     } catch let error as LogStoreError {
       try expect(trouble.isPersistent, "a second open failed, too: \(error)")
     }
-    trouble.end(life.files)
+    endTrouble()
     life.leave()
     try life.perform(step)
   }
 
   private func apply(_ batch: [ChangeRecord]) throws {
     for attempt in 0..<4 {
-      if attempt == 2 { trouble.end(life.files) }
+      if attempt == 2 { endTrouble() }
       do {
         let before = life.trace.withLock { $0.visible }
         try life.apply(batch)
@@ -255,7 +266,7 @@ package final class FaultRun {
   /// Nothing more is written, reads go on, and reopening the same object recovers.
   private func goOnAfterUnknown() throws {
     unknowns += 1
-    trouble.end(life.files)
+    endTrouble()
     guard let store = life.store else { return }
     let operations = life.files.operations.count
     do {
@@ -267,9 +278,21 @@ package final class FaultRun {
     try expect(life.files.operations.count == operations, "something was written")
     try checkReads()
     addCrash("after the unknown outcome")
-    try store.reopen()
+    try reopen(store)
     try life.resolve()
     addCrash("after reopening")
+  }
+
+  /// Reopens, with crashes at every operation.
+  private func reopen(_ store: ChangeStore) throws {
+    let trace = life.trace.withLock { $0 }
+    let (files, images, trouble) = (life.files, images, trouble)
+    files.beforeEachCall { [weak files] call in
+      guard call.kind.changesDisk, let files else { return }
+      images.withLock { $0.add(files, trace, "\(trouble), reopening, crash before \(call)") }
+    }
+    defer { files.beforeEachCall(nil) }
+    try store.reopen()
   }
 
   /// Reads serve what was published last.

@@ -58,9 +58,8 @@ package struct RotStore: Sendable {
     for name in files.names(in: ScriptRun.path) {
       guard let content = files.content(of: "\(ScriptRun.path)/\(name)"), content.size > 0
       else { continue }
-      if versions[name]?.last?.bytes != content.bytes {
-        versions[name, default: []].append(content)
-      }
+      guard versions[name]?.last?.bytes != content.bytes else { continue }
+      versions[name, default: []].append(content)
     }
   }
 
@@ -122,6 +121,8 @@ package struct Damage: Sendable, CustomStringConvertible {
 
 /// How a damage came to light.
 package enum RotOutcome: Sendable, Hashable, CaseIterable {
+  /// It changed nothing: zeros that were zero before.
+  case none
   /// The store was not opened, and not changed.
   case refused
   /// Commits that no watermark called durable were cut, and that was reported.
@@ -144,6 +145,7 @@ extension RotStore {
     let files = files.copy()
     try damage.apply(to: files)
     let before = files.digest
+    guard before != self.files.digest else { return .none }
     let opened: EngineExamination.Opened
     do {
       opened = try examination.open(files)
@@ -192,12 +194,9 @@ extension RotStore {
     guard count >= listed else { return false }
     // Each frame says that all those before it were durable.
     let witnesses = frames.indices.filter { place in
-      let frame = frames[place]
-      let now = files.content(of: frame.path)?.bytes(
-        frame.range.lowerBound..<frame.range.lowerBound + 64)
-      return now
-        == self.files.content(of: frame.path)?.bytes(
-          frame.range.lowerBound..<frame.range.lowerBound + 64)
+      let (path, start) = (frames[place].path, frames[place].range.lowerBound)
+      let header = self.files.content(of: path)?.bytes(start..<start + 64)
+      return files.content(of: path)?.bytes(start..<start + 64) == header
     }
     return (witnesses.last ?? -1) <= count
   }

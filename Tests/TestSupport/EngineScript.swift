@@ -143,6 +143,8 @@ package final class ScriptRun {
     let store = try ChangeStore(
       path: Self.path, configuration, platform: files, scheduler: scheduler)
     self.store = store
+    let storeId = try store.engine.manifest.value.storeId.description
+    trace.withLock { $0.storeId = storeId }
     // A store that was closed is not read, so that what it loads on first use is not there yet.
     if !wasClosed { try resolve() }
     wasClosed = false

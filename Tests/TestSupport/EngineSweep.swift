@@ -38,13 +38,16 @@ package struct CrashSweep: Sendable {
     (losses, deaths) = images.withLock { ($0.losses, $0.deaths) }
   }
 
-  /// Examines everything, one in `thoroughness` thoroughly.
-  package func examine(thoroughness: Int = 8) -> [OracleViolation] {
+  /// Examines everything, one in `thoroughness` thoroughly, until there are `most` violations.
+  package func examine(thoroughness: Int = 8, most: Int = 10) -> [OracleViolation] {
     let every = isLongRun ? 1 : thoroughness
     let numbered = losses.images.enumerated().map { (number: $0, image: $1) }
     let examination = examination
-    return forEachInThreads(numbered) {
+    let found = forEachInThreads(numbered, most: most) {
       try examination.examine($0.image, isThorough: $0.number % every == 0)
-    } + forEachInThreads(deaths.images) { try examination.examineDeath($0) }
+    }
+    guard found.count < most else { return found }
+    return found
+      + forEachInThreads(deaths.images, most: most) { try examination.examineDeath($0) }
   }
 }

@@ -1,4 +1,4 @@
-internal import AirDbLogStore
+import AirDbLogStore
 
 /// Crashes inside writes, where a file ends in the middle: the script is run anew for each of them.
 package struct TornSweep: Sendable {

@@ -23,6 +23,8 @@ package struct EngineTrace: Sendable {
   package private(set) var durable = 0
   /// The greatest sequence that was ever acknowledged or seen.
   package private(set) var greatestSequence: UInt64 = 0
+  /// Known once the store has been opened: then it is there for good.
+  package var storeId: String?
   /// How often commits may have been lost.
   package private(set) var losses = 0
 

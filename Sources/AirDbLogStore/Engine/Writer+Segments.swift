@@ -70,15 +70,14 @@ extension Writer {
       try? engine.directory.remove(path)
       throw LogStoreError(error, "create a segment", file: path)
     }
-    // Until its entry is durable, no commit in it can be.
+    // Until its entry is durable, no commit in it can be. The header becomes so with the first one.
     do throws(SystemError) {
-      try created.synchronize()
       try engine.directory.synchronizeDirectory()
     } catch {
-      guard error.isTooManyFiles else { throw unknown(error, "sync a new segment", path) }
+      guard error.isTooManyFiles else { throw unknown(error, "sync a new segment's entry", path) }
       // The directory could not even be opened.
       try? engine.directory.remove(path)
-      throw LogStoreError(error, "sync a new segment", file: path)
+      throw LogStoreError(error, "sync a new segment's entry", file: path)
     }
     let log = RowLog(fileId: id, base: nextRow)
     file = created

@@ -1,0 +1,255 @@
+import AirDbLogStore
+import Foundation
+import TestSupport
+import Testing
+
+/// What opening finds, and what it leaves in the directory.
+@Suite struct StoreOpeningTests {
+  @Test func `A store that is opened and closed a thousand times writes nothing`() async throws {
+    try await withTemporaryDirectory { root in
+      let path = root + "/store"
+      var store: ChangeStore? = try ChangeStore(at: path, configuration: .tiny)
+      for index in 0..<40 {
+        try await store!.apply([change("\(index % 30)", time(index), payload: "payload")])
+      }
+      try store!.close()
+      let before = try DirectoryContents(path)
+      for round in 0..<1_000 {
+        store = try ChangeStore(at: path, configuration: .tiny)
+        switch round % 4 {
+        case 0: try store!.close()
+        case 1:
+          #expect(try await store!.getLatestHlc() == time(39))
+          try store!.flush(to: .powerLoss)
+          try store!.close()
+        case 2:
+          // A batch that is stale writes nothing.
+          let result = try store!.applyAndWait(
+            [change("3", time(3)), change("39", time(-1))][..<1].map { $0 })
+          #expect(result.accepted == 0)
+        default:
+          try store!.suspend()
+          try store!.resume()
+        }
+        store = nil
+        if round < 20 || round % 100 == 99 { #expect(try DirectoryContents(path) == before) }
+      }
+      #expect(try DirectoryContents(path) == before)
+    }
+  }
+
+  @Test func `A clean open replays at most 256 KiB`() async throws {
+    for size in [100, 200_000, 300_000, 1_000_000] {
+      try await withTemporaryDirectory { root in
+        let path = root + "/store"
+        let store = try ChangeStore(at: path)
+        var random = SeededGenerator(seed: UInt64(size))
+        let chunk = 50_000
+        for start in stride(from: 0, to: size, by: chunk) {
+          let record = ChangeRecord(
+            id: "\(start)", collection: "c", type: .insert,
+            payload: Data(random.bytes(min(chunk, size - start))), hlcTimestamp: time(start))
+          try await store.apply([record])
+        }
+        let latest = try await store.getLatestHlc()
+        try store.close()
+        let manifest = try #require(
+          try StoreDirectory(path: path, platform: SystemPlatform()).readManifest())
+        // What is not sealed is what an open has to replay.
+        let sealed = Set(
+          manifest.segments.map {
+            StoreDirectory(path: path, platform: SystemPlatform()).segment($0.fileId)
+          })
+        let tail = try DirectoryContents(path).files.filter {
+          $0.key.hasSuffix(".segment") && !sealed.contains(path + "/" + $0.key)
+        }
+        #expect(tail.values.allSatisfy { $0.bytes.count <= 256 << 10 }, "\(size)")
+        #expect(tail.isEmpty == (size > 256 << 10), "\(size)")
+        let events = Locked<[String]>([])
+        var configuration = Configuration()
+        configuration.eventHandler = { event in events.withLock { $0.append("\(event)") } }
+        let again = try ChangeStore(at: path, configuration: configuration)
+        #expect(try await again.getLatestHlc() == latest)
+        #expect(events.withLock { $0 }.isEmpty, "a clean open has nothing to report")
+      }
+    }
+  }
+
+  @Test func `A store can be moved and copied, and foreign files in it are left alone`()
+    async throws
+  {
+    try await withTemporaryDirectory { root in
+      let path = root + "/store"
+      let strangers = [
+        ".DS_Store", "._MANIFEST", "MANIFEST~", "manifest", "MANIFEST.old", "LOCK.bak", "1.segment",
+        "0000000000000001.SEGMENT", "0000000000000001.segment~", "000000000000000A.segment",
+        "00000000000000001.segment", "0000000000000000.segment", "ffffffffffffffff.segment",
+        "ffffffffffffffff.index", "ffffffffffffffff.index.new", "ffffffffffffffff.liveness",
+        "notes.txt", "\u{E9}.txt",
+      ]
+      // Nothing goes on behind a store that has been dropped: its files can be moved.
+      let open = { path in
+        try ChangeStore(
+          path: path, .tiny, platform: SystemPlatform(), scheduler: ManualScheduler())
+      }
+      var store: ChangeStore? = try open(path)
+      for name in strangers {
+        try Data("foreign \(name)".utf8).write(to: URL(fileURLWithPath: path + "/" + name))
+      }
+      try FileManager.default.createDirectory(
+        atPath: path + "/sub", withIntermediateDirectories: false)
+      var model = ReferenceModel()
+      var home = path
+      for round in 0..<6 {
+        for index in 0..<20 {
+          let record = change("\(index)", time(100 * round + index), payload: "\(round)")
+          try await store!.apply([record])
+          try model.apply([record])
+        }
+        if round % 2 == 0 { try store!.close() }
+        store = nil
+        let target = root + "/moved \(round) e\u{301}"
+        if round < 3 {
+          try FileManager.default.moveItem(atPath: home, toPath: target)
+        } else {
+          try FileManager.default.copyItem(atPath: home, toPath: target)
+        }
+        home = target
+        store = try open(home)
+        try await expectEqual(store!, model)
+      }
+      try store!.close()
+      for name in strangers {
+        #expect(
+          try DirectoryContents.bytes(home + "/" + name) == Array("foreign \(name)".utf8))
+      }
+      // Destroying takes the store and leaves the rest.
+      try ChangeStore.destroy(at: home)
+      #expect(try Set(SystemPlatform().list(home)) == Set(strangers + ["sub"]))
+    }
+  }
+
+  @Test func `Destroying a store removes it and its directory, but not while it is open`()
+    async throws
+  {
+    try await withTemporaryDirectory { root in
+      let path = root + "/store"
+      let store = try ChangeStore(at: path, configuration: .tiny)
+      for index in 0..<30 { try await store.apply([change("\(index % 9)", time(index))]) }
+      let error = await storeError { try ChangeStore.destroy(at: path) }
+      #expect(error?.code == .storeInUse)
+      #expect(try await store.sweep(pageSize: 5).count == 9)
+      try store.close()
+      try ChangeStore.destroy(at: path)
+      #expect(try DirectoryContents(root).files.isEmpty)
+      #expect(try ChangeStore(at: path).latestTimestamp == nil)
+      try ChangeStore.destroy(at: path)
+    }
+  }
+
+  @Test func `Destroying goes on where a crash ended it`() async throws {
+    for isDamaged in [false, true] {
+      try await withTemporaryDirectory { root in
+        let path = root + "/store"
+        let store = try ChangeStore(at: path, configuration: .tiny)
+        for index in 0..<30 { try await store.apply([change("\(index % 9)", time(index))]) }
+        try store.close()
+        if isDamaged {
+          try Data("damaged".utf8).write(to: URL(fileURLWithPath: path + "/MANIFEST"))
+        } else {
+          try SystemPlatform().remove(path + "/MANIFEST")
+        }
+        #expect(await storeError { _ = try ChangeStore(at: path) }?.code == .corrupt)
+        try ChangeStore.destroy(at: path)
+        #expect(await storeError { try ChangeStore.destroy(at: path) }?.code == .storeNotFound)
+        #expect(try ChangeStore(at: path).latestTimestamp == nil)
+      }
+    }
+  }
+
+  @Test func `An open tells what it found of a store that was not closed`() async throws {
+    let platform = MemoryPlatform()
+    let events = Locked<[StoreEvent]>([])
+    var configuration = Configuration()
+    configuration.eventHandler = { event in events.withLock { $0.append(event) } }
+    var store: ChangeStore?
+    for round in 0..<3 {
+      store = try ChangeStore(
+        path: "/store", configuration, platform: platform, scheduler: ManualScheduler())
+      let found = events.withLock { found in
+        defer { found = [] }
+        return found
+      }
+      if round == 1 {
+        guard found.count == 1, case .recovered(0, let sequence, 5) = found[0] else {
+          Issue.record("\(found)")
+          return
+        }
+        #expect(try store!.position?.sequence == sequence)
+      } else {
+        #expect(found.isEmpty, "round \(round)")
+      }
+      for index in 0..<5 { try store!.applyAndWait([change("\(index)", time(index + round))]) }
+      if round == 1 { try store!.close() }
+      store = nil
+    }
+  }
+
+  @Test func `Bytes behind the last commit are cut and reported`() async throws {
+    try await withTemporaryDirectory { root in
+      let path = root + "/store"
+      let store = try ChangeStore(at: path)
+      try await store.apply([change("a", time(1))])
+      let segment = try #require(
+        try DirectoryContents(path).files.keys.first { $0.hasSuffix(".segment") })
+      let copy = root + "/copy"
+      try FileManager.default.copyItem(atPath: path, toPath: copy)
+      // What a frame that was cut short by a power loss looks like.
+      var bytes = try DirectoryContents.bytes(copy + "/" + segment)
+      let end = bytes.lastIndex { $0 != 0 }! + 1
+      let start = (end + 7) / 8 * 8
+      for offset in 0..<100 { bytes[start + offset] = 0xA5 }
+      try Data(bytes).write(to: URL(fileURLWithPath: copy + "/" + segment))
+      let events = Locked<[StoreEvent]>([])
+      var configuration = Configuration()
+      configuration.eventHandler = { event in events.withLock { $0.append(event) } }
+      let again = try ChangeStore(at: copy, configuration: configuration)
+      #expect(try await again.sweep(pageSize: 5) == [change("a", time(1))])
+      guard case .recovered(100, _, 1)? = events.withLock({ $0.first }) else {
+        Issue.record("\(events.withLock { $0 })")
+        return
+      }
+      try await again.apply([change("b", time(2))])
+      try again.close()
+      #expect(try ChangeStore(at: copy).changes(limit: 5).records.map(\.id) == ["a", "b"])
+    }
+  }
+
+  @Test func `Open files are bounded, and all of them are given back`() async throws {
+    let platform = CountingPlatform()
+    var configuration = Configuration.tiny
+    configuration.cacheBytes = 0
+    var store: ChangeStore? = try ChangeStore(
+      path: "/store", configuration, platform: platform)
+    for index in 0..<400 { try store!.applyAndWait([change("\(index % 150)", time(index))]) }
+    #expect(try store!.statistics().sealedSegments > 30)
+    var reader: ChangeStore?
+    configuration.isReadOnly = true
+    for round in 0..<3 {
+      reader = try ChangeStore(path: "/store", configuration, platform: platform)
+      for subject in [store!, reader!] {
+        #expect(try await subject.sweep(pageSize: 7).count == 150)
+        for index in 0..<150 {
+          #expect(try subject.record(forKey: RecordKey(collection: "c", id: "\(index)")) != nil)
+        }
+      }
+      // Each has four in its table; the writer has its lock and up to two segments beside.
+      #expect(platform.open <= 4 + 4 + 3, "round \(round)")
+    }
+    try reader!.close()
+    reader = nil
+    try store!.close()
+    store = nil
+    #expect(platform.open == 0)
+  }
+}
