@@ -76,13 +76,13 @@ for store in "$work"/samples/*/; do
 done
 
 echo "== Stores by the decoder's writer"
-for name in minimal sealed unclosed; do
+for name in minimal sealed unclosed compacted packed; do
   python3 "$decoder/make_store.py" "$work/$name" "$name"
   case $name in
-    sealed) check "$work/$name" --deletions=-1,2 ;;
+    sealed | compacted) check "$work/$name" --deletions=-1,2 ;;
     *) check "$work/$name" ;;
   esac
 done
 
-[ "$checked" -ge 13 ] || { echo "cross-check: $checked stores only" >&2; exit 1; }
+[ "$checked" -ge 18 ] || { echo "cross-check: $checked stores only" >&2; exit 1; }
 echo "cross-check: $checked stores agree"

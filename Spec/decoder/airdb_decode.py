@@ -33,12 +33,12 @@ MODES = ("--jsonl", "--state", "--check")
 
 def line(entry):
     """A record as a line of JSON."""
-    frame, record = entry.frame, entry.record
+    commit, record = entry.commit, entry.record
     fields = {
-        "sequence": frame.sequence,
+        "sequence": commit.sequence,
         "ordinal": entry.ordinal,
-        "date": frame.commit_date,
-        "label": frame.label.decode(),
+        "date": commit.date,
+        "label": commit.label.decode(),
         "collection": record.collection.decode(),
         "id": record.id.decode(),
         "type": record.type,

@@ -84,15 +84,21 @@ def forge(files, original):
         content = files.get(scanned.file)
         if content is None or len(content) < scanned.end:
             continue
-        put(content, segment.HEADER.offset_of("predecessor_checksum"), previous.checksum)
+        at = segment.HEADER.offset_of("predecessor_checksum")
+        if scanned.predecessor == previous.segment:
+            put(content, at, previous.checksum)
+        else:  # it was written behind a segment that has been replaced
+            previous = segment.End(checksum=int.from_bytes(content[at : at + 4], "little"))
         put(content, 8, bound(b"SEGH", scanned.file_id, 0, content[12:64]))
         for frame in scanned.frames:
             forge_frame(content, frame, previous.checksum, put)
             checksum = int.from_bytes(content[frame.offset + 4 : frame.offset + 8], "little")
             end = frame.offset + frame.length
             previous = segment.End(scanned.file_id, end, frame.sequence, checksum)
-            if stored and frame.sequence == store.manifest.end_sequence:
-                put(stored, manifest.HEADER.offset_of("end_checksum"), checksum)
+            for name in ("end", "sealed"):
+                ends = (getattr(store.manifest, f"{name}_{part}") for part in ("segment", "length"))
+                if stored and previous[:2] == tuple(ends):
+                    put(stored, manifest.HEADER.offset_of(f"{name}_checksum"), checksum)
         if stored and number < len(store.sealed):
             at = store.manifest.segments_offset + manifest.SEGMENT.size * number
             put(stored, at + manifest.SEGMENT.offset_of("last_checksum"), previous.checksum)
@@ -114,7 +120,7 @@ def forge(files, original):
 def forge_frame(content, frame, previous_checksum, put):
     at = frame.offset
     body = at + segment.FRAME.size
-    checksum = crc(content[body : body + frame.label_length])
+    checksum = crc(content[body : body + frame.label_length + frame.table_length])
     for start in frame.block_offsets:
         lengths = [int.from_bytes(content[start + i : start + i + 4], "little") for i in (8, 12)]
         end = start + block.HEADER.size + sum(lengths)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes Spec/HexDumps.md: every byte of a minimal store, explained.
+"""Writes Spec/HexDumps.md: every byte of a minimal store, and of a packed frame, explained.
 
 usage: make_hexdump.py [FILE]
 """
@@ -31,6 +31,25 @@ The record:
 The directory also has the file `LOCK`, which is empty.
 """
 
+_PACKED_INTRODUCTION = """\
+## A packed frame, byte by byte
+
+The store had one segment of two commits, with the label "app" and without:
+
+1. notes/a and notes/b;
+2. notes/a again.
+
+It was sealed, and compacted by itself: the first version of notes/a is gone. What is left:
+
+```json
+{records}
+```
+
+The required feature bit 0 is set in the manifest. The segment that was sealed, with id 1, is still
+its sealed end, though the file is gone: sealedChecksum {sealed_checksum:#x}, sealedLength
+{sealed_length}, sealedSequence {sealed_sequence:#x}.
+"""
+
 _NOTES = {
     "manifest": {
         "checksum": "bound(MANI, 0, 0, bytes from 0xc to the end)",
@@ -45,6 +64,7 @@ _NOTES = {
         "end_checksum": "the frame's header checksum",
         "segment_count": "no segment is sealed",
         "liveness_sequence": "equal to endSequence after a close",
+        "sealed_segment": "nothing was ever sealed",
         "liveness_generation": "no liveness file: nothing is superseded",
     },
     "segment": {
@@ -61,9 +81,30 @@ _NOTES = {
         "flags": "asked to survive power loss",
         "table_length": "not packed",
     },
+    "packed segment": {
+        "checksum": "bound(SEGH, 2, 0, bytes 0xc to 0x3f)",
+        "file_id": "given out for the compaction",
+        "predecessor": "none, as for segment 1, which it replaces",
+    },
+    "packed frame": {
+        "checksum": "bound(FRAM, 2, 64, bytes 0x48 to 0x7f)",
+        "sequence": "of its last commit",
+        "durable_sequence": "equal to sequence",
+        "commit_date": "of its last commit",
+        "previous_checksum": "the predecessorChecksum of the segment",
+        "body_checksum": "of the table and the block's checksum",
+        "kind": "packed",
+    },
+    "packed block": {
+        "checksum": "bound(BLCK, 2, 160, the rest of the block)",
+        "codec": "stored as is: LZ4 does not make it smaller",
+        "flags": "rows with ordinals",
+        "frame_distance": "the block is 96 bytes behind the start of its frame",
+    },
     "block": {
         "checksum": "bound(BLCK, 1, 131, the rest of the block)",
         "codec": "stored as is: LZ4 does not make it smaller",
+        "flags": "rows without ordinals",
         "frame_distance": "the block is 67 bytes behind the start of its frame",
     },
 }
@@ -157,7 +198,7 @@ def dump_segment(data, frame):
     dump.layout(segment.FRAME, "frame")
     dump.end_section()
     dump.section("Author label (5)")
-    dump.row(frame.label_length, f'"{frame.label.decode()}"')
+    dump.row(frame.label_length, f'"{frame.transactions[0].label.decode()}"')
     dump.end_section()
     dump.section("Block header (6)")
     dump.layout(block.HEADER, "block")
@@ -197,6 +238,84 @@ def dump_metadata(dump, record):
     dump.end_section()
 
 
+def dump_packed_segment(data, frame):
+    dump = Dump(data)
+    for title, layout, name in (
+        ("Segment header (4)", segment.HEADER, "packed segment"),
+        ("Frame header (5)", segment.FRAME, "packed frame"),
+    ):
+        dump.section(title)
+        dump.layout(layout, name)
+        dump.end_section()
+    dump_table(dump, frame)
+    dump.section("Block header (6)")
+    dump.layout(block.HEADER, "packed block")
+    dump.end_section()
+    dump.section("Block metadata: tables (6.1)")
+    dump.varint("collections: count")
+    dump.counted("collection 0")
+    dump.varint("shapes: count")
+    dump.row(6, "shape 0: decimal, 13 digits, '-', 1 digit of counter, lower, '-'")
+    dump.varint("nodes: count")
+    dump.counted("node 0")
+    dump.varint("authors: count")
+    dump.end_section()
+    physical = 0
+    for number, (_, record) in enumerate(frame.records):
+        dump.section(f"Block metadata: row {number} (6.1)")
+        dump.row(1, f"flags: id form 0, type {record.type}")
+        dump.varint("collection")
+        dump.row(4, f"contentChecksum = {record.content_checksum:#x} (6.2)")
+        dump.counted("id")
+        dump.varint("hlc: shape + 1")
+        dump.varint(f"hlc: zigzag of physical {record.timestamp.physical} - {physical}")
+        dump.varint("hlc: counter")
+        dump.varint("hlc: node")
+        dump.varint("payloadLength")
+        dump.varint("ordinal")
+        dump.end_section()
+        physical = record.timestamp.physical
+    dump.section("Payloads, and the padding of the frame")
+    for number, (_, record) in enumerate(frame.records):
+        dump.row(len(record.payload), f"payload {number}, stored as is")
+    dump.row(len(data) - dump.position, "padding to a multiple of 8")
+    dump.end_section()
+    dump.rest_is_covered()
+    return dump.lines
+
+
+def dump_table(dump, frame):
+    dump.section("Transaction table (5.2)")
+    labels = dump.varint("labels: count")
+    for number in range(labels):
+        dump.counted(f"label {number}")
+    dump.varint("transactions: count")
+    sequence = date = 0
+    for number, transaction in enumerate(frame.transactions):
+        name = f"transaction {number}"
+        dump.varint(f"{name}: sequence {transaction.sequence:#x} - {sequence:#x}")
+        dump.varint(f"{name}: zigzag of date {transaction.date} - {date}")
+        dump.row(4, f"{name}: checksum = {transaction.checksum:#x}")
+        dump.varint(f"{name}: label")
+        dump.varint(f"{name}: recordCount")
+        sequence, date = transaction.sequence, transaction.date
+    dump.end_section()
+
+
+def packed_text():
+    files = make_store.packed_only().files
+    store = Store(MemoryDirectory(files))
+    name = segment.file_name(2)
+    introduction = _PACKED_INTRODUCTION.format(
+        records="\n".join(line(entry) for entry in store.entries()),
+        sealed_checksum=store.manifest.sealed_checksum,
+        sealed_length=store.manifest.sealed_length,
+        sealed_sequence=store.manifest.sealed_sequence,
+    )
+    lines = ["", *introduction.splitlines(), "", f"### `{name}`, {len(files[name])} bytes"]
+    return lines + dump_packed_segment(files[name], store.frames[0])
+
+
 def text():
     """The page."""
     files = make_store.minimal().files
@@ -207,6 +326,7 @@ def text():
     lines += dump_manifest(files["MANIFEST"])
     lines += ["", f"## `{name}`, {len(files[name])} bytes"]
     lines += dump_segment(files[name], store.frames[0])
+    lines += packed_text()
     return "\n".join(lines) + "\n"
 
 

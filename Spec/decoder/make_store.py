@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A small writer of stores, to test the decoder and to draw HexDumps.md.
 
-usage: make_store.py DIRECTORY [minimal | sealed | unclosed | utf8]
+usage: make_store.py DIRECTORY [minimal | sealed | unclosed | utf8 | compacted | packed]
 
 It is deterministic, keeps everything in memory, and trusts its caller: what it is given has to be
 what an engine would log (winners only, dates that do not decrease). Section numbers are those of
@@ -13,7 +13,7 @@ import os
 import sys
 from typing import NamedTuple, Optional
 
-from airdb import block, hlc, index, liveness, manifest, segment, varint
+from airdb import block, hlc, index, liveness, manifest, packed, segment, varint
 from airdb.crc32c import bound, crc
 from airdb.layout import padded
 from airdb.siphash import key_hash
@@ -39,7 +39,8 @@ class Placed(NamedTuple):
     """A committed record and where it is."""
 
     change: Change
-    sequence: int
+    commit: packed.Transaction
+    ordinal: int
     block_offset: int
     slot: int
 
@@ -51,7 +52,8 @@ class OpenSegment:
         self.file_id = file_id
         self.content = bytearray(header)
         self.placed = []
-        self.first_sequence = 0
+        self.first_sequence = self.last_sequence = 0
+        self.predecessor = segment.End()
         self.end = segment.End()
         self.last_commit_date = 0
         self.index_length = self.index_checksum = 0
@@ -75,7 +77,8 @@ class StoreWriter:
         self.physical_kind = 0
         self.file_id_limit = 1
         self.sealed, self.tail = [], []
-        self.last = self.durable = segment.End()
+        self.required_features = 0
+        self.last = self.durable = self.sealed_end = segment.End()
         self.last_date = self.durable_date = 0
         self.greatest = self.durable_greatest = b""
         self.liveness = (0, 0, 0, 0)  # sequence, generation, length, checksum
@@ -94,21 +97,9 @@ class StoreWriter:
         """Starts a new segment behind the end of the log."""
         self.file_id_limit += 1
         self.write_manifest()
-        file_id = self.file_id_limit - 1
-        fields = {
-            "magic": segment.MAGIC,
-            "format_version": 1,
-            "store_id": self.store_id,
-            "file_id": file_id,
-            "predecessor": self.last.segment,
-            "predecessor_length": self.last.length,
-            "predecessor_checksum": self.last.checksum,
-        }
-        header = segment.HEADER.encode(checksum=0, **fields)
-        checksum = bound(b"SEGH", file_id, 0, header[12:])
-        opened = OpenSegment(file_id, segment.HEADER.encode(checksum=checksum, **fields))
+        opened = self.new_segment(self.file_id_limit - 1, self.last)
         self.tail.append(opened)
-        self.last = self.last._replace(segment=file_id, length=len(opened.content))
+        self.last = self.last._replace(segment=opened.file_id, length=len(opened.content))
         self.store_segment(opened)
 
     def commit(self, changes, label="", date=None, power_loss=True):
@@ -116,46 +107,31 @@ class StoreWriter:
         if not self.tail:
             self.begin_segment()
         opened = self.tail[-1]
-        at = len(opened.content)
         self.counter += 1
         sequence = self.epoch << 32 | self.counter
         self.last_date = self.last_date + 1000 if date is None else date
 
-        body = bytearray(label.encode())
-        body_checksum = crc(body)
-        runs = self.runs(changes)
-        first_record = 0
-        for run in runs:
-            offset = at + segment.FRAME.size + len(body)
-            content = self.block(run, opened.file_id, offset, at, first_record)
-            opened.placed += [Placed(c, sequence, offset, slot) for slot, c in enumerate(run)]
-            body_checksum = crc(content[:4], body_checksum)
-            body += content
-            first_record += len(run)
-        length = padded(segment.FRAME.size + len(body))
-        fields = {
-            "magic": segment.FRAME_MAGIC,
-            "length": length,
-            "sequence": sequence,
-            "durable_sequence": self.durable.sequence,
-            "commit_date": self.last_date,
-            "record_count": len(changes),
-            "block_count": len(runs),
-            "previous_checksum": self.last.checksum,
-            "body_checksum": body_checksum,
-            "kind": segment.KIND_COMMIT,
-            "flags": segment.FLAG_POWER_LOSS if power_loss else 0,
-            "label_length": len(label.encode()),
-            "table_length": 0,
-        }
-        header = segment.FRAME.encode(checksum=0, **fields)
-        checksum = bound(b"FRAM", opened.file_id, at, header[8:])
-        opened.content += segment.FRAME.encode(checksum=checksum, **fields)
-        opened.content += body + bytes(length - segment.FRAME.size - len(body))
-
-        self.last = segment.End(opened.file_id, at + length, sequence, checksum)
-        opened.end = self.last
+        places = self.frame(
+            opened,
+            label.encode(),
+            changes,
+            None,
+            sequence=sequence,
+            durable_sequence=self.durable.sequence,
+            commit_date=self.last_date,
+            previous_checksum=self.last.checksum,
+            kind=segment.KIND_COMMIT,
+            flags=segment.FLAG_POWER_LOSS if power_loss else 0,
+            label_length=len(label.encode()),
+            table_length=0,
+        )
+        self.last = opened.end
+        fields = (sequence, self.last_date, opened.end.checksum, label.encode(), len(changes))
+        made = packed.Transaction(*fields)
+        for ordinal, (change, place) in enumerate(zip(changes, places)):
+            opened.placed.append(Placed(change, made, ordinal, *place))
         opened.first_sequence = opened.first_sequence or sequence
+        opened.last_sequence = sequence
         opened.last_commit_date = self.last_date
         for change in changes:
             self.note_timestamp(change.hlc.encode())
@@ -177,8 +153,107 @@ class StoreWriter:
             self.store_segment(opened)
         self.sealed += self.tail
         self.tail = []
+        self.sealed_end = self.durable
         self.write_liveness()
         self.write_manifest()
+
+    def compact(
+        self,
+        first,
+        count,
+        keeps=lambda placed: False,
+        frame_records=1 << 32,
+        liveness_sequence=None,
+    ):
+        """Replaces `count` sealed segments, the first being number `first`, by one (5.2, R6).
+
+        What is superseded goes, but for what `keeps` asks for. Frames get about `frame_records`.
+        """
+        self.sync()
+        inputs = self.sealed[first : first + count]
+        rest = [opened for opened in self.sealed + self.tail if opened not in inputs]
+        rest = [placed for opened in rest for placed in opened.placed]
+        newest = {}
+        for placed in rest + [placed for opened in inputs for placed in opened.placed]:
+            sequences = newest.setdefault(placed.change.key, [])
+            sequences.append(placed.commit.sequence)
+        kept = [
+            placed
+            for opened in inputs
+            for placed in opened.placed
+            if placed.commit.sequence == max(newest[placed.change.key]) or keeps(placed)
+        ]
+        self.sealed[first : first + count] = []
+        if kept:
+            self.required_features |= manifest.PACKED_FRAMES
+            self.file_id_limit += 1
+            self.write_manifest_of(inputs, first)
+            opened = self.new_segment(self.file_id_limit - 1, inputs[0].predecessor)
+            opened.first_sequence = inputs[0].first_sequence
+            opened.last_sequence = inputs[-1].last_sequence
+            opened.last_commit_date = inputs[-1].last_commit_date
+            for commits in self.packed_runs(kept, frame_records):
+                self.packed_frame(opened, commits)
+            self.files[index.file_name(opened.file_id)] = self.index(opened)
+            self.store_segment(opened)
+            self.sealed.insert(first, opened)
+        self.write_liveness(liveness_sequence)
+        self.write_manifest()
+        for opened in inputs:
+            del self.files[segment.file_name(opened.file_id)]
+            del self.files[index.file_name(opened.file_id)]
+
+    def write_manifest_of(self, inputs, first):
+        """Gives out a file id while the inputs are still listed."""
+        self.sealed[first:first] = inputs
+        self.write_manifest()
+        self.sealed[first : first + len(inputs)] = []
+
+    def packed_runs(self, placed, frame_records):
+        """Divides records into frames of whole commits: lists of lists of one commit's records."""
+        commits = {}
+        for one in placed:
+            commits.setdefault(one.commit.sequence, []).append(one)
+        runs = [[]]
+        for commit in commits.values():
+            if runs[-1] and sum(map(len, runs[-1])) >= frame_records:
+                runs.append([])
+            runs[-1].append(commit)
+        return runs
+
+    def packed_frame(self, opened, commits):
+        """Appends a packed frame (5.2)."""
+        labels = Table()
+        rows = varint.encode(len(commits))
+        sequence = date = 0
+        made = []
+        for records in commits:
+            commit = records[0].commit._replace(record_count=len(records))
+            made += [commit] * len(records)
+            rows += varint.encode(commit.sequence - sequence)
+            rows += varint.encode(varint.zigzag(commit.date - date))
+            rows += commit.checksum.to_bytes(4, "little") + labels.reference(commit.label)
+            rows += varint.encode(len(records))
+            sequence, date = commit.sequence, commit.date
+        table = varint.encode(len(labels.items)) + b"".join(map(counted, labels.items)) + rows
+        records = [placed for group in commits for placed in group]
+        is_first = len(opened.content) == segment.HEADER.size
+        places = self.frame(
+            opened,
+            table,
+            [placed.change for placed in records],
+            [placed.ordinal for placed in records],
+            sequence=sequence,
+            durable_sequence=sequence,
+            commit_date=date,
+            previous_checksum=opened.predecessor.checksum if is_first else opened.end.checksum,
+            kind=segment.KIND_PACKED,
+            flags=0,
+            label_length=0,
+            table_length=len(table),
+        )
+        for placed, commit, place in zip(records, made, places):
+            opened.placed.append(Placed(placed.change, commit, placed.ordinal, *place))
 
     def close(self):
         """A clean close: the manifest names the end of the log as durable (R5)."""
@@ -196,6 +271,53 @@ class StoreWriter:
                 file.write(content)
 
     # Segments
+
+    def new_segment(self, file_id, predecessor):
+        """A segment without frames (4)."""
+        fields = {
+            "magic": segment.MAGIC,
+            "format_version": 1,
+            "store_id": self.store_id,
+            "file_id": file_id,
+            "predecessor": predecessor.segment,
+            "predecessor_length": predecessor.length,
+            "predecessor_checksum": predecessor.checksum,
+        }
+        header = segment.HEADER.encode(checksum=0, **fields)
+        checksum = bound(b"SEGH", file_id, 0, header[12:])
+        opened = OpenSegment(file_id, segment.HEADER.encode(checksum=checksum, **fields))
+        opened.predecessor = predecessor
+        return opened
+
+    def frame(self, opened, head, changes, ordinals, **fields):
+        """Appends a frame whose label or table is `head`; returns block offset and slot of each."""
+        at = len(opened.content)
+        body = bytearray(head)
+        body_checksum = crc(body)
+        places = []
+        runs = self.runs(changes)
+        for run in runs:
+            offset = at + segment.FRAME.size + len(body)
+            count = len(places)
+            numbers = ordinals and ordinals[count : count + len(run)]
+            content = self.block(run, numbers, opened.file_id, offset, at, count)
+            places += [(offset, slot) for slot in range(len(run))]
+            body_checksum = crc(content[:4], body_checksum)
+            body += content
+        length = padded(segment.FRAME.size + len(body))
+        fields.update(
+            magic=segment.FRAME_MAGIC,
+            length=length,
+            record_count=len(changes),
+            block_count=len(runs),
+            body_checksum=body_checksum,
+        )
+        header = segment.FRAME.encode(checksum=0, **fields)
+        checksum = bound(b"FRAM", opened.file_id, at, header[8:])
+        opened.content += segment.FRAME.encode(checksum=checksum, **fields)
+        opened.content += body + bytes(length - segment.FRAME.size - len(body))
+        opened.end = segment.End(opened.file_id, at + length, fields["sequence"], checksum)
+        return places
 
     def store_segment(self, opened):
         name = segment.file_name(opened.file_id)
@@ -219,9 +341,9 @@ class StoreWriter:
             size += len(change.payload)
         return runs
 
-    def block(self, changes, file_id, at, frame_offset, first_record):
-        """One block (6)."""
-        metadata = self.metadata(changes)
+    def block(self, changes, ordinals, file_id, at, frame_offset, first_record):
+        """One block (6); in a packed frame its rows have ordinals."""
+        metadata = self.metadata(changes, ordinals)
         raw = b"".join(change.payload for change in changes)
         stored, codec = compress_lz4(raw), block.CODEC_LZ4
         if len(stored) >= len(raw):
@@ -233,6 +355,7 @@ class StoreWriter:
             "stored_length": len(stored),
             "raw_length": len(raw),
             "codec": codec,
+            "flags": block.FLAG_ORDINALS if ordinals else 0,
             "first_record": first_record,
             "frame_distance": at - frame_offset,
         }
@@ -240,13 +363,13 @@ class StoreWriter:
         checksum = bound(b"BLCK", file_id, at, header[4:] + content)
         return block.HEADER.encode(checksum=checksum, **fields) + content
 
-    def metadata(self, changes):
+    def metadata(self, changes, ordinals):
         """Tables and rows (6.1)."""
         collections, shapes, nodes, authors = Table(), Table(), Table(), Table()
         rows = bytearray()
         physical = 0
-        for change in changes:
-            form, packed = block.uuid_form(change.id.encode())
+        for number, change in enumerate(changes):
+            form, uuid = block.uuid_form(change.id.encode())
             kind = change.type if change.type in (0, 1, 2) else block.EXPLICIT_TYPE
             has_author = change.author is not None
             has_signature = change.signature is not None
@@ -257,7 +380,7 @@ class StoreWriter:
             rows += block.content_checksum(
                 change.type, change.author, change.signature, change.payload
             ).to_bytes(4, "little")
-            rows += packed or counted(change.id.encode())
+            rows += uuid or counted(change.id.encode())
             text = change.hlc.encode()
             timestamp = hlc.parse(text, self.hlc_format)
             if timestamp.shape is None:
@@ -275,6 +398,8 @@ class StoreWriter:
             if has_signature:
                 rows += counted(change.signature)
             rows += varint.encode(len(change.payload))
+            if ordinals:
+                rows += varint.encode(ordinals[number])
         tables = (
             b"".join(map(counted, collections.items)),
             b"".join(shapes.items),
@@ -311,19 +436,19 @@ class StoreWriter:
             "rank_width": least_width(len(rows) - 1),
         }
 
-        def packed(value, name):
+        def fixed(value, name):
             return value.to_bytes(widths[name], "little")
 
         hlc_entries, hlc_fences, keys = [], [], []
         for rank, (order, key, placed) in enumerate(rows):
-            prefix = packed(order[0] - base, "physical_width") + packed(order[1], "counter_width")
-            prefix += packed(nodes.index(order[2]), "node_width")
+            prefix = fixed(order[0] - base, "physical_width") + fixed(order[1], "counter_width")
+            prefix += fixed(nodes.index(order[2]), "node_width")
             collection = collections.index(key[0])
             hlc_entries.append(
                 prefix
-                + packed(collection, "collection_width")
-                + packed(placed.block_offset, "block_width")
-                + packed(placed.slot, "slot_width")
+                + fixed(collection, "collection_width")
+                + fixed(placed.block_offset, "block_width")
+                + fixed(placed.slot, "slot_width")
                 + bytes([placed.change.type in self.deletion_values])
             )
             hlc_fences.append(order[0].to_bytes(8, "little") + order[1].to_bytes(8, "little"))
@@ -332,7 +457,7 @@ class StoreWriter:
             content_checksum = block.content_checksum(
                 change.type, change.author, change.signature, change.payload
             )
-            rest = prefix + packed(rank, "rank_width") + content_checksum.to_bytes(4, "little")
+            rest = prefix + fixed(rank, "rank_width") + content_checksum.to_bytes(4, "little")
             keys.append((collection, content, rest))
         keys.sort()
 
@@ -375,7 +500,7 @@ class StoreWriter:
             file_id=opened.file_id,
             segment_length=len(opened.content),
             first_sequence=opened.first_sequence,
-            last_sequence=opened.end.sequence,
+            last_sequence=opened.last_sequence,
             record_count=len(opened.placed),
             entry_count=len(rows),
             last_checksum=opened.end.checksum,
@@ -397,8 +522,12 @@ class StoreWriter:
 
     # Liveness (9)
 
-    def write_liveness(self):
-        """A liveness file as of the end of the log, named by the manifest to come."""
+    def write_liveness(self, sequence=None):
+        """A liveness file as of the end of the log, named by the manifest to come.
+
+        It can be said to be as of an earlier `sequence` where that makes no difference.
+        """
+        sequence = self.last.sequence if sequence is None else sequence
         segments = self.sealed + self.tail
         for number, opened in enumerate(self.sealed):
             following = segments[number + 1 :]
@@ -406,7 +535,7 @@ class StoreWriter:
             opened.dead = {rank for key, rank in opened.ranks.items() if key in later}
         self.files.pop(liveness.file_name(self.liveness[1]), None)
         if not any(opened.dead for opened in self.sealed):
-            self.liveness = (self.last.sequence, 0, 0, 0)
+            self.liveness = (sequence, 0, 0, 0)
             return
         generation = self.generation + 1
         offset = liveness.HEADER.size + liveness.SEGMENT.size * len(self.sealed)
@@ -430,7 +559,7 @@ class StoreWriter:
             "magic": liveness.MAGIC,
             "format_version": 1,
             "generation": generation,
-            "sequence": self.last.sequence,
+            "sequence": sequence,
             "store_id": self.store_id,
             "segment_count": len(self.sealed),
         }
@@ -438,7 +567,7 @@ class StoreWriter:
         checksum = bound(b"LIVE", generation, 0, header[12:])
         content = liveness.HEADER.encode(checksum=checksum, **fields) + entries + bitmaps
         self.files[liveness.file_name(generation)] = content
-        self.liveness = (self.last.sequence, generation, len(content), checksum)
+        self.liveness = (sequence, generation, len(content), checksum)
 
     # Manifest (3)
 
@@ -454,7 +583,7 @@ class StoreWriter:
                 file_id=opened.file_id,
                 length=len(opened.content),
                 first_sequence=opened.first_sequence,
-                last_sequence=opened.end.sequence,
+                last_sequence=opened.last_sequence,
                 last_checksum=opened.end.checksum,
                 index_checksum=opened.index_checksum,
                 record_count=len(opened.placed),
@@ -470,7 +599,7 @@ class StoreWriter:
             "generation": self.generation,
             "store_id": self.store_id,
             "hash_secret": self.hash_secret,
-            "required_features": 0,
+            "required_features": self.required_features,
             "optional_features": 0,
             "epoch": self.epoch,
             "hlc_format": self.hlc_format,
@@ -490,6 +619,10 @@ class StoreWriter:
             "retention_horizon": 0,
             "created_date": self.created_date,
             "greatest_hlc_length": len(self.durable_greatest),
+            "sealed_checksum": self.sealed_end.checksum,
+            "sealed_segment": self.sealed_end.segment,
+            "sealed_length": self.sealed_end.length,
+            "sealed_sequence": self.sealed_end.sequence,
         }
         header = manifest.HEADER.encode(checksum=0, **fields)
         checksum = bound(b"MANI", 0, 0, header[12:] + variable)
@@ -684,7 +817,48 @@ def utf8():
     return store
 
 
-EXAMPLES = {"minimal": minimal, "sealed": sealed, "unclosed": unclosed, "utf8": utf8}
+def compacted():
+    """Packed frames, a segment that is packed twice, others as they were written, and a tail."""
+    store = StoreWriter(deletion_values=(-1, 2), block_target=512, reserve=100)
+    first_commits(store)
+    store.seal()
+    for session in range(5):
+        store.begin_session()
+        for number in range(4):
+            tick = 1000 + 100 * session + 10 * number
+            keys = range(number, 300, 7 + session)
+            changes = [Change("many", f"key {n}", stamp(tick + n % 7), b"%d" % tick) for n in keys]
+            store.commit(changes, label=f"device {number % 3}" if number else "")
+        store.seal()
+    store.compact(0, 3, frame_records=150)
+    store.compact(0, 2, frame_records=60)
+    store.compact(2, 1, keeps=lambda placed: placed.change.id == "key 21")
+    store.commit([Change("many", "key 9", stamp(2200), b"back", type=0)], label="other")
+    store.close()
+    return store
+
+
+def packed_only():
+    """A packed frame of two commits, of which one has lost a record; cleanly closed."""
+    store = StoreWriter()
+    store.begin_session()
+    changes = [Change("notes", id, f"170000000000{n}-0-n", b"%d" % n) for n, id in enumerate("ab")]
+    store.commit(changes, label="app", date=1_700_000_000_544)
+    store.commit([Change("notes", "a", "1700000000002-0-n", b"2")], date=1_700_000_000_600)
+    store.seal()
+    store.compact(0, 1)
+    store.close()
+    return store
+
+
+EXAMPLES = {
+    "minimal": minimal,
+    "sealed": sealed,
+    "unclosed": unclosed,
+    "utf8": utf8,
+    "compacted": compacted,
+    "packed": packed_only,
+}
 
 
 def main(arguments):

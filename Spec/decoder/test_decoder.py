@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import fuzz
 import make_hexdump
@@ -319,7 +320,8 @@ class Openings(unittest.TestCase):
     def test_newer_formats_are_refused(self):
         files = make_store.minimal().files
         self.assertEqual(decode(with_manifest(files, format_version=2))[0], UNSUPPORTED)
-        self.assertEqual(decode(with_manifest(files, required_features=1))[0], UNSUPPORTED)
+        self.assertEqual(decode(with_manifest(files, required_features=1))[0], FINE)
+        self.assertEqual(decode(with_manifest(files, required_features=2))[0], UNSUPPORTED)
         self.assertEqual(decode(with_manifest(files, optional_features=1))[0], FINE)
 
     def test_an_unclosed_store_shows_its_tail(self):
@@ -483,7 +485,7 @@ class Violations(unittest.TestCase):
         store = simple(0)
         changes = [make_store.Change("c", "x", f"180000000000{n}-0-n") for n in range(2)]
         store.commit(changes)
-        self.assert_corruption(store, "twice in a frame")
+        self.assert_corruption(store, "twice in a commit")
 
     def test_one_kind_of_physical_part(self):
         store = simple(1)
@@ -525,6 +527,146 @@ class Violations(unittest.TestCase):
         files = dict(store.files)
         files[SEGMENT_1] = patched(files[SEGMENT_1], at, content)
         return fuzz.forge(files, store.files)
+
+
+class Compaction(unittest.TestCase):
+    """Packed frames (5.2), and what R6 says."""
+
+    def test_commits_keep_sequence_ordinal_date_and_label(self):
+        for name in ("compacted", "packed"):
+            kept = []
+            compact = make_store.StoreWriter.compact
+
+            def spy(store, *arguments, **options):
+                if not kept:
+                    kept.append(decode(store.files)[1].splitlines())
+                compact(store, *arguments, **options)
+
+            with unittest.mock.patch.object(make_store.StoreWriter, "compact", spy):
+                files = make_store.EXAMPLES[name]().files
+            lines = decode(files)[1].splitlines()
+            before = [text for text in kept[0] if text in set(lines)]
+            self.assertEqual(lines[: len(before)], before)
+            self.assertLess(len(before), len(kept[0]))
+            self.assertLessEqual(len(lines) - len(before), 1)  # what was committed afterwards
+
+    def test_the_state_is_that_of_the_log_before(self):
+        store = make_store.sealed()
+        before = decode(store.files, "--state")
+        for first, count in ((0, 1), (1, 2), (0, 2)):
+            store.compact(first, count)
+            self.assertEqual(decode(store.files, "--state"), before)
+            self.assertEqual(decode(store.files, "--check")[::2], (FINE, ""))
+
+    def test_a_segment_of_which_nothing_is_left(self):
+        store = simple(2)
+        store.seal()
+        stamp = "1800000000000-0-n"
+        store.commit([make_store.Change("c", str(number), stamp) for number in range(2)])
+        store.compact(0, 1)
+        self.assertEqual((store.sealed, store.required_features), ([], 0))
+        store.close()
+        self.assertEqual(identifiers(store.files), ["0", "1"])
+        self.assertEqual(decode(store.files, "--check")[::2], (FINE, ""))
+
+    def test_what_a_crash_leaves_is_no_damage(self):
+        store = make_store.sealed()
+        before = dict(store.files)
+        store.file_id_limit += 1  # the id is given out by a manifest that still lists the inputs
+        store.write_manifest()
+        store.file_id_limit -= 1
+        with_id = dict(store.files)
+        store.compact(0, 2)
+        for files in ({**before, **store.files}, {**store.files, **with_id}):
+            self.assertEqual(decode(files, "--check")[::2], (FINE, ""))
+            self.assertEqual(decode(files, "--state")[1], decode(before, "--state")[1])
+
+    def test_an_id_that_was_not_given_out(self):
+        store = make_store.sealed()
+        old = store.files["MANIFEST"]
+        store.begin_segment()
+        status, out, err = decode(dict(store.files, MANIFEST=old))
+        self.assertEqual((status, out), (DAMAGE, ""))
+        self.assertIn("an old manifest was put back", err)
+
+    def test_the_feature_bit_is_required(self):
+        files = with_manifest(make_store.packed_only().files, required_features=0)
+        self.assertIn("feature bit", decode(files)[2])
+
+    def test_the_sealed_end(self):
+        store = make_store.compacted()
+        for name in ("segment", "length", "sequence", "checksum"):
+            value = getattr(store.sealed_end, name) ^ 8
+            status, out, err = decode(with_manifest(store.files, **{f"sealed_{name}": value}))
+            self.assertEqual((status, out), (DAMAGE, ""), name)
+            self.assertTrue(err.startswith("corruption"), err)
+
+    def test_tables(self):
+        """Transaction tables and ordinals, changed under right checksums."""
+        store = make_store.packed_only()
+        table = segment.HEADER.size + segment.FRAME.size
+        name = segment.file_name(2)
+        for at, content, message in (
+            (0, "7f", "more labels than fit"),
+            (5, "03", "a label is not UTF-8"),
+            (1, "03617070 03617070", "not distinct"),
+            (6, "00", "no transactions"),
+            (7, "8180808000", "shortest form"),
+            (7, "8180808020", "not in order"),
+            (12, "c2a8abfef962", "not that of the frame header"),
+            (22, "01", "first use"),
+            (23, "00", "without records"),
+            (24, "00", "not in order"),
+            (24, "02", "not in order"),
+            (25, "6f", "goes back"),
+            (30, "00", "not used"),
+            (31, "02", "do not make"),
+            (32 + 21, "00", "flags: 0"),
+            (32 + 21, "03", "flags: 3"),
+        ):
+            with self.subTest(at=at, content=content):
+                content = patched(store.files[name], table + at, bytes.fromhex(content))
+                files = fuzz.forge(dict(store.files, **{name: content}), store.files)
+                status, out, err = decode(files)
+                self.assertEqual((status, out), (DAMAGE, ""))
+                self.assertTrue(err.startswith("corruption: " + name), err)
+                self.assertIn(message, err)
+
+    def test_ordinals_ascend(self):
+        store = simple(0)
+        changes = [make_store.Change("c", str(n), f"180000000000{n}-0-n") for n in range(3)]
+        store.commit(changes)
+        store.seal()
+        opened = store.sealed[0]
+        opened.placed = [placed._replace(ordinal=2 - placed.ordinal) for placed in opened.placed]
+        store.compact(0, 1)
+        self.assertIn("the ordinals of a commit do not ascend", decode(store.files)[2])
+
+    def test_packed_frames_are_in_sealed_segments_only(self):
+        store = make_store.packed_only()
+        files = store.files
+        content = files[segment.file_name(2)]
+        self.assertEqual(segment.find_witnesses(content, 0, 2)[0].kind, segment.KIND_PACKED)
+        log = segment.Log(1, hlc.HYBRID)
+        self.assertIn("kind 2", segment.scan(content, 2, log).stop)
+
+    def test_a_witness_needs_no_body(self):
+        content = simple(1).files[SEGMENT_1][: segment.HEADER.size + segment.FRAME.size]
+        self.assertEqual(len(segment.find_witnesses(content, 0, 1)), 1)
+
+    def test_bits_outlive_what_superseded(self):
+        """Compaction takes a version between an older one and one above livenessSequence: that the
+        older one was superseded before, its bit alone says."""
+        store = simple(2)
+        store.seal()
+        store.commit([make_store.Change("c", "0", "1800000000000-0-n")])
+        commit(store, 5)
+        store.seal()
+        sealed = store.last.sequence
+        store.commit([make_store.Change("c", "0", "1900000000000-0-n")])
+        store.compact(1, 1, liveness_sequence=sealed)
+        self.assertEqual([opened.dead for opened in store.sealed], [{0}, set()])
+        self.assertEqual(decode(store.files, "--check")[::2], (FINE, ""))
 
 
 class DerivedData(unittest.TestCase):

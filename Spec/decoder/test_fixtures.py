@@ -67,6 +67,14 @@ class Fixtures(unittest.TestCase):
                 _, lines, _ = decode(fixture["name"], "--state")
                 self.assertEqual(list(records(lines)), fixture.get("records", []))
 
+    def test_compaction_keeps_sequence_ordinal_date_and_label(self):
+        """The same log, before a compaction and after it."""
+        before = decode("compaction-output", "--jsonl")[1].splitlines()
+        after = decode("compaction-inputs", "--jsonl")[1].splitlines()
+        kept = set(after)
+        self.assertEqual([line for line in before if line in kept], after)
+        self.assertLess(len(after), len(before))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -8,6 +8,37 @@ extension Fixture {
     try closed.close()
     let unclosed = try history(seed: 11, batches: 4)
     return try tail(unclosed) + derived(closed) + log(closed, unclosed) + manifest(closed)
+      + compaction()
+  }
+
+  // MARK: Compaction
+
+  private static func compaction() throws -> [Fixture] {
+    let store = try history(seed: 14, batches: 9)
+    let before = try store.image()
+    try store.compact()
+    let after = try store.image()
+
+    let old = Set(before.names(in: path))
+    let packed = after.names(in: path).first { $0.hasSuffix(".segment") && !old.contains($0) }!
+    let index = packed.replacingOccurrences(of: ".segment", with: ".index")
+    func fixture(_ name: String, _ what: String, _ image: SimulatedFileSystem) -> Fixture {
+      Fixture(name: name, what: what, records: store.records, image: image)
+    }
+    return [
+      Fixture(
+        name: "packed-flipped", what: "a bit of a payload in a packed frame", outcome: .damaged,
+        code: "corrupt", file: packed, image: after.flipping(packed, at: 500)),
+      Fixture(
+        name: "packed-index-absent", what: "the index of a packed segment is missing",
+        outcome: .derived, file: index, records: store.records, image: try after.removing(index)),
+      fixture(
+        "compaction-inputs", "what a crash leaves after a compaction's manifest: the old files",
+        try after.addingFiles(of: before)),
+      fixture(
+        "compaction-output", "what a crash leaves before a compaction's manifest: the new files",
+        try before.addingFiles(of: after)),
+    ]
   }
 
   // MARK: What a power loss leaves
@@ -138,6 +169,13 @@ extension SimulatedFileSystem {
 
   fileprivate func adding(_ name: String, _ bytes: [UInt8]) throws -> SimulatedFileSystem {
     try replacing(name, with: bytes)
+  }
+
+  /// A copy with the files that only another image has.
+  fileprivate func addingFiles(of other: SimulatedFileSystem) throws -> SimulatedFileSystem {
+    let own = Set(names(in: Fixture.path))
+    return try other.names(in: Fixture.path).filter { !own.contains($0) }
+      .reduce(self) { try $0.adding($1, other.bytes($1)) }
   }
 
   fileprivate func removing(_ name: String) throws -> SimulatedFileSystem {

@@ -87,6 +87,16 @@ final class FixtureStore {
     system.clock.advance(by: 1000)
   }
 
+  /// Compacts; the files of the replaced segments are removed.
+  func compact() throws {
+    scheduler.run()
+    guard let result = try store?.compact(), result.segments > 0 else {
+      preconditionFailure("nothing to compact")
+    }
+    scheduler.run()
+    system.clock.advance(by: 1000)
+  }
+
   func close() throws {
     scheduler.run()
     try store?.close()

@@ -6,7 +6,7 @@ extension Fixture {
   static func good() throws -> [Fixture] {
     try [
       empty(), minimal(), fields(), sealed(), unclosed(), isoClock(), opaqueClock(), deletions(),
-      foreignFiles(),
+      foreignFiles(), compacted(), recompacted(),
     ]
   }
 
@@ -77,6 +77,37 @@ extension Fixture {
     try Fixture(
       "unclosed", "the writer was killed: a tail, with reserved space behind it",
       history(seed: 5, batches: 9))
+  }
+
+  /// A store whose sealed segments are one packed segment, with commits behind it.
+  static func compactedHistory(seed: UInt64) throws -> FixtureStore {
+    let store = try history(seed: seed, batches: 9)
+    try store.compact()
+    try store.apply([note(4, "after", at: 20), note(40, "after", at: 20)], author: "app")
+    return store
+  }
+
+  private static func compacted() throws -> Fixture {
+    let store = try compactedHistory(seed: 12)
+    try store.close()
+    return try Fixture("compacted", "a packed segment, and a tail", store)
+  }
+
+  /// Packed and other segments, of which some have been packed twice, and nothing behind them.
+  private static func recompacted() throws -> Fixture {
+    let store = try FixtureStore(seed: 13) { $0.replayBytes = 0 }
+    for round in 0..<3 {
+      for batch in 1...8 {
+        let number = round * 8 + batch
+        let author = number % 3 == 0 ? "device \(number % 2)" : nil
+        let notes = (0..<7).map { note($0 * number % 61, "batch \(number)", at: number) }
+        try store.apply(notes, author: author)
+      }
+      try store.reopen()
+      if round < 2 { try store.compact() }
+    }
+    try store.close()
+    return try Fixture("recompacted", "several packed segments, others, and no tail", store)
   }
 
   private static func isoClock() throws -> Fixture {

@@ -13,6 +13,8 @@ struct Sample {
   /// again.
   var batchesPerSession = Int.max
   var isClosed = true
+  /// After how many batches each the store is compacted.
+  var batchesPerCompaction = Int.max
 
   func write(to directory: String) throws {
     let path = "\(directory)/\(name)"
@@ -26,6 +28,7 @@ struct Sample {
     var store: ChangeStore? = try open()
     var model = ReferenceModel(
       format: configuration.timestampFormat == .hybrid ? .hybrid : .utf8Order)
+    var compacted = 0
     for (index, batch) in batches.enumerated() {
       if index > 0, index % batchesPerSession == 0 {
         store = nil
@@ -33,7 +36,11 @@ struct Sample {
       }
       try store?.applyAndWait(batch, author: index % 3 == 0 ? "device \(index % 2)" : nil)
       try model.apply(batch)
+      if (index + 1) % batchesPerCompaction == 0, let store {
+        compacted += try store.compact().segments
+      }
     }
+    precondition((compacted > 0) == (batchesPerCompaction < .max), "\(name): \(compacted)")
     let expected = try RecordLine.lines(model.feed.records)
     try expected.write(to: URL(fileURLWithPath: "\(path).expected.jsonl"))
     if isClosed {
@@ -66,6 +73,14 @@ extension Sample {
         batches: generated(seed: 4, count: 1000) {
           $0.usesIso8601 = true
         }),
+      // Packed segments beside others, some packed several times; then nothing but packed ones.
+      Sample(
+        name: "compacted", configuration: .small.onDemand,
+        batches: generated(seed: 11, count: 3000),
+        batchesPerSession: 37, batchesPerCompaction: 29),
+      Sample(
+        name: "packed", configuration: .tiny.onDemand, batches: generated(seed: 12, count: 1000),
+        isClosed: false, batchesPerCompaction: 10),
       // As an app would have it.
       Sample(name: "defaults", batches: generated(seed: 5, count: 2000)),
       Sample(
@@ -148,6 +163,13 @@ extension Configuration {
   fileprivate static var tiny: Configuration {
     var configuration = small
     configuration.segmentRecords = 30
+    return configuration
+  }
+
+  /// Compacted when it is asked for alone.
+  fileprivate var onDemand: Configuration {
+    var configuration = self
+    configuration.cleansAutomatically = false
     return configuration
   }
 

@@ -51,6 +51,35 @@ extension ChangeStore {
   }
 }
 
+extension ChangeStore {
+  /// Cleans away all superseded versions that nobody needs any more, now and on this thread.
+  ///
+  /// Commits and reads go on meanwhile. Files go when no running read uses them. Cancelling the task
+  /// ends it with `cancelled`; what had been done by then stays done.
+  ///
+  /// - Complexity: Rewrites the live records of every segment that has superseded ones; needs as much
+  ///   space again as the largest run of them has live bytes.
+  @discardableResult
+  public func compact() throws(LogStoreError) -> CompactionResult {
+    let outcome = try cleaner.run(.everything, isCancelled: { Task.isCancelled })
+    return CompactionResult(
+      segments: outcome.segments, bytesBefore: outcome.bytesBefore,
+      bytesAfter: outcome.bytesAfter, recordsDropped: outcome.recordsDropped)
+  }
+}
+
+/// What a compaction did.
+public struct CompactionResult: Sendable, Hashable {
+  /// Segments that were replaced.
+  public let segments: Int
+  /// Of those, with their indexes.
+  public let bytesBefore: UInt64
+  /// Of what replaced them.
+  public let bytesAfter: UInt64
+  /// Superseded records that were left out.
+  public let recordsDropped: UInt64
+}
+
 /// Figures about a store.
 public struct Statistics: Sendable, Hashable {
   /// The newest versions of all keys, deletions among them.

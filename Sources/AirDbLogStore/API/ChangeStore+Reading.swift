@@ -6,6 +6,8 @@ extension ChangeStore {
   public func record(forKey key: RecordKey) throws(LogStoreError) -> ChangeRecord? {
     let engine = try engine
     let state = engine.snapshot
+    // Files of segments that are replaced stay as long as the snapshot does.
+    defer { withExtendedLifetime(state) {} }
     let place = try engine.reading { () throws(ReadFailure) in
       try withUTF8(key.collection) { (collection) throws(ReadFailure) in
         try withUTF8(key.id) { (id) throws(ReadFailure) in

@@ -28,6 +28,8 @@ public final class ChangeStore: Sendable {
   private let directory: StoreDirectory
   private let options: EngineOptions
   private let scheduler: any Scheduler
+  /// Where the cleaner works by itself; nil if it does not.
+  private let cleanerScheduler: (any Scheduler)?
   private let state: Locked<State>
   /// Held while the store is reopened, suspended or closed.
   private let transition = Monitor()
@@ -84,8 +86,14 @@ public final class ChangeStore: Sendable {
     directory = StoreDirectory(path: path, platform: platform)
     options = try EngineOptions(configuration)
     self.scheduler = scheduler ?? QueueScheduler(label: "airdb.log.background")
+    // Not beside a given scheduler: such a run is to be the same each time.
+    cleanerScheduler =
+      configuration.cleansAutomatically && scheduler == nil
+      ? QueueScheduler(label: "airdb.log.cleaner") : nil
     state = Locked(
-      .open(try Opening.open(directory, options, scheduler: self.scheduler)))
+      .open(
+        try Opening.open(
+          directory, options, scheduler: self.scheduler, cleanerScheduler: cleanerScheduler)))
   }
 
   // MARK: State
@@ -118,6 +126,17 @@ public final class ChangeStore: Sendable {
       }
       try checkProcess(writer.engine)
       return writer
+    }
+  }
+
+  /// The cleaner, if this store may write here and now.
+  package var cleaner: Cleaner {
+    get throws(LogStoreError) {
+      _ = try writer
+      guard let cleaner = try opened.cleaner else {
+        throw LogStoreError(.readOnly, "The store is open read-only.")
+      }
+      return cleaner
     }
   }
 
@@ -261,6 +280,7 @@ extension ChangeStore {
     // In a forked child the files are the parent's to close.
     guard lock.isOwnProcess else { return }
     defer { lock.release() }
+    opened.cleaner?.stop()
     try writer.close()
   }
 
@@ -279,7 +299,8 @@ extension ChangeStore {
   public func resume() throws(LogStoreError) {
     try transition.withLock { () throws(LogStoreError) in
       guard case .suspended = state.withLock({ $0 }) else { return }
-      let opened = try Opening.open(directory, options, scheduler: scheduler)
+      let opened = try Opening.open(
+        directory, options, scheduler: scheduler, cleanerScheduler: cleanerScheduler)
       state.withLock { $0 = .open(opened) }
     }
   }
@@ -293,11 +314,13 @@ extension ChangeStore {
       let current = try opened
       if let writer = current.writer {
         try checkProcess(current.engine)
+        current.cleaner?.stop()
         try? writer.close()
         current.engine.files.removeAll()
         current.engine.writerLock?.release()
       }
-      let fresh = try Opening.open(directory, options, scheduler: scheduler)
+      let fresh = try Opening.open(
+        directory, options, scheduler: scheduler, cleanerScheduler: cleanerScheduler)
       state.withLock { $0 = .open(fresh) }
     }
   }

@@ -35,6 +35,9 @@ public struct Configuration: Sendable {
   /// Open descriptors of sealed segments and indexes, at most; a few more are used for the tail.
   public var maximumOpenFiles: Int = 32
 
+  /// Whether superseded versions are cleaned away in the background. Without it, only
+  /// ``ChangeStore/compact()`` does.
+  public var cleansAutomatically = true
   /// The class of data protection of the store's directory, and so of all its files; nil leaves it
   /// to the system. Set when the store is created, and for its copies. Without effect elsewhere than
   /// on Apple platforms.
@@ -109,6 +112,8 @@ public enum StoreEvent: Sendable {
   case repaired(file: String, reason: String)
   /// A segment was sealed.
   case sealed(segment: UInt64, records: UInt64, bytes: UInt64)
+  /// Neighbouring segments were compacted into one.
+  case compacted(segments: Int, bytesBefore: UInt64, bytesAfter: UInt64)
   /// Work in the background failed; the store goes on as the error says.
   case failed(LogStoreError)
   /// The platform could give only a weaker durability than was asked for.

@@ -108,6 +108,7 @@ struct Backup {
     // Ids that the store gave out after the snapshot are below this limit or above it; the copy
     // has none of their files.
     manifest.end = state.end
+    manifest.sealedEnd = state.sealedEnd
     manifest.lastCommitDate = state.commitDate
     manifest.greatestHlc = Array((state.greatestHlc?.text ?? "").utf8)
     manifest.hlcPhysicalKind = state.physicalKind?.rawValue ?? 0

@@ -37,6 +37,8 @@ package final class CommitQueue: @unchecked Sendable {
   private var waiting: [CommitRequest] = []
   private var isLed = false
   private var isDrainScheduled = false
+  /// What is to be done when no batch is half way.
+  private var jobs: [@Sendable () -> Void] = []
   private let queue = DispatchQueue(label: "airdb.log.commit", qos: .userInitiated)
   /// Makes a group of batches durable. Called by one leader at a time.
   private let lead: @Sendable ([CommitRequest]) -> Void
@@ -93,43 +95,58 @@ package final class CommitQueue: @unchecked Sendable {
     for (request, outcome) in outcomes { request.continuation?.resume(returning: outcome) }
   }
 
-  /// Waits, as the leader, until `isDone`; whoever makes it so calls ``wake()``.
+  /// Waits, as the leader and with no batch half way, until a posted job has made `isDone` true.
   package func wait(until isDone: () -> Bool, help: () -> Bool) {
-    while !monitor.withLock({ isDone() }) {
+    while true {
+      doPostedJobs()
+      if isDone() { return }
       if help() { continue }
-      monitor.withLock { if !isDone() { monitor.wait() } }
+      monitor.withLock { if jobs.isEmpty { monitor.wait() } }
     }
   }
 
-  /// Lets those look again who wait for something outside the queue. `change` is made visible to
-  /// them.
-  package func wake(_ change: () -> Void) {
-    monitor.withLock {
-      change()
-      monitor.signalAll()
-    }
-  }
-
-  /// Takes the lead if nobody has it, for a body that must not wait. False if somebody leads, who
-  /// then has to do it.
-  package func tryExclusively(_ body: () -> Void) -> Bool {
+  /// Has a job done when no batch is half way: by whoever leads, at its next safe point, or by this
+  /// thread. Does not wait for a leader.
+  package func post(_ job: @escaping @Sendable () -> Void) {
     let isFree = monitor.withLock { () -> Bool in
+      jobs.append(job)
+      monitor.signalAll()
       if isLed { return false }
       isLed = true
       return true
     }
-    if isFree {
-      body()
-      release()
-    }
-    return isFree
+    if isFree { release() }
   }
 
+  /// Runs `body` when no batch is half way, and returns when it has run: on this thread if nobody
+  /// leads, else on the leader's, even if that waits for something that the caller holds up.
+  package func exclusivelyByAnyLeader(_ body: @escaping @Sendable () -> Void) {
+    let isDone = Locked(false)
+    post { [self] in
+      body()
+      isDone.withLock { $0 = true }
+      monitor.withLock { monitor.signalAll() }
+    }
+    monitor.withLock { while !isDone.withLock({ $0 }) { monitor.wait() } }
+  }
+
+  /// Does the posted jobs. Called by the leader, at points where no batch is half way.
+  package func doPostedJobs() {
+    while let job = monitor.withLock({ jobs.isEmpty ? nil : jobs.removeFirst() }) { job() }
+  }
+
+  /// Ends the lead; what was posted meanwhile is done first.
   private func release() {
-    monitor.withLock {
-      isLed = false
-      if waiting.contains(where: { $0.continuation != nil }) { scheduleDrainIfNeeded() }
-      monitor.signalAll()
+    while true {
+      doPostedJobs()
+      let isReleased = monitor.withLock { () -> Bool in
+        guard jobs.isEmpty else { return false }
+        isLed = false
+        if waiting.contains(where: { $0.continuation != nil }) { scheduleDrainIfNeeded() }
+        monitor.signalAll()
+        return true
+      }
+      if isReleased { return }
     }
   }
 

@@ -11,8 +11,11 @@ package final class Engine: Sendable {
   package let manifest: ManifestStore
   package let published: Locked<Published>
   package let scheduler: any Scheduler
+  package let fileIds: FileIds
   /// The writer's lock; nil when open read-only.
   package let writerLock: WriterLock?
+  /// Held by whoever changes the list of sealed segments, from the look at the state to the manifest.
+  package let structure = Monitor()
   /// One thread at a time loads an index or builds it again.
   private let repairing = Monitor()
   /// One thread at a time loads the liveness; building that again needs the indexes, so that
@@ -29,6 +32,7 @@ package final class Engine: Sendable {
     self.options = options
     self.directory = directory
     self.manifest = manifest
+    fileIds = FileIds(after: manifest.value)
     self.published = Locked(published)
     self.scheduler = scheduler
     self.writerLock = writerLock
@@ -134,21 +138,9 @@ extension Engine {
       do throws(FormatError) {
         try FrameReader(frame).forEachBlock { (block, offset) throws(FormatError) in
           for slot in block.rows.indices {
-            try block.withHlcKey(slot, format: options.format) {
-              (_, physical, counter, node) throws(FormatError) in
-              let row = block.rows[slot]
-              withUTF8(block.collection(slot)) { collection in
-                let hash = block.withId(slot) {
-                  manifest.hashSecret.hash(collection: collection, id: $0)
-                }
-                log.append(
-                  RowLog.NewRow(
-                    hash: hash, physical: physical, counter: counter, node: node,
-                    collection: collection, block: offset, slot: UInt8(slot),
-                    contentChecksum: row.contentChecksum,
-                    isDeletion: manifest.deletionValues.contains(row.type)))
-              }
-            }
+            try log.append(
+              block, slot, format: options.format, secret: manifest.hashSecret,
+              deletions: manifest.deletionValues, block: offset)
           }
         }
       } catch {
@@ -165,14 +157,17 @@ extension Engine {
   ) throws(LogStoreError) {
     let info = segment.info
     let path = directory.segment(info.fileId)
+    let header = try segmentHeader(info.fileId)
     var scan: SegmentScan
     do throws(SystemError) {
       let file = try files.file(.segment(info.fileId))
+      // The commit before the segment's first need not exist any more.
       scan = SegmentScan(
         file, fileId: info.fileId, size: min(info.length, try file.size()),
-        after: segment.predecessor, maximumEpoch: manifest.value.epoch)
+        after: LogEnd(sequence: info.firstSequence - 1, checksum: header.predecessorChecksum),
+        maximumEpoch: manifest.value.epoch, isSealed: true)
     } catch {
-      throw LogStoreError(error, "open a segment", file: path)
+      throw segmentFailure(error, "open a segment", path)
     }
     while true {
       let frame: SegmentScan.Frame?
@@ -184,9 +179,48 @@ extension Engine {
       guard let frame else { break }
       try body(frame)
     }
-    guard scan.offset == info.length, scan.end.sequence == info.lastSequence,
+    // The last commits of a compacted stretch may have left nothing.
+    guard scan.offset == info.length, scan.end.sequence <= info.lastSequence,
       scan.end.checksum == info.lastChecksum
     else { throw .corrupt("a frame is damaged", file: path, offset: scan.offset) }
+  }
+
+  /// What a failed call on a segment means. Beside a writer that compacts, a reader's segments go.
+  package func segmentFailure(
+    _ error: SystemError, _ action: String, _ path: String
+  ) -> LogStoreError {
+    guard options.isReadOnly, error.isNotFound else {
+      return LogStoreError(error, action, file: path)
+    }
+    return LogStoreError(
+      .staleReader, "The writer has replaced a segment since this store was opened or refreshed.",
+      file: path, errno: error.errno)
+  }
+
+  /// The header of a segment of this store.
+  package func segmentHeader(_ id: UInt64) throws(LogStoreError) -> SegmentHeader {
+    let path = directory.segment(id)
+    var bytes = [UInt8](repeating: 0, count: SegmentHeader.size)
+    do throws(SystemError) {
+      let file = try files.file(.segment(id))
+      let count = try bytes.withUnsafeMutableBufferPointer { (buffer) throws(SystemError) in
+        try file.readExactly(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
+      }
+      bytes.removeLast(bytes.count - count)
+    } catch {
+      throw segmentFailure(error, "read a segment", path)
+    }
+    do throws(FormatError) {
+      let header = try withBytes(of: bytes) { (bytes) throws(FormatError) in
+        try SegmentHeader.decode(bytes, fileId: id)
+      }
+      guard header.storeId == manifest.value.storeId else {
+        throw FormatError("another store's segment", at: 16)
+      }
+      return header
+    } catch {
+      throw .corrupt(error, file: path)
+    }
   }
 
   /// Runs a read, building damaged indexes again until it succeeds.

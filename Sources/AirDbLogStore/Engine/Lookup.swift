@@ -28,11 +28,11 @@ package struct Lookup {
     }
   }
 
-  /// A segment was sealed.
-  package mutating func add(_ segment: SealedSegment) {
-    // Loaded with the others before the next lookup.
+  /// The sealed segments have changed: they are looked at again before the next lookup.
+  package mutating func invalidate() {
     isPrepared = false
-    segments.append(segment)
+    segments = []
+    indexes = []
   }
 
   /// The newest version of a key.

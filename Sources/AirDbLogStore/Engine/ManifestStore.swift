@@ -43,6 +43,8 @@ package final class ManifestStore: Sendable {
         try directory.writeSynced(bytes, to: directory.newManifest)
       }
     } catch {
+      // What there is of it takes space, of which there may be none.
+      try? directory.remove(directory.newManifest)
       return .notWritten(error)
     }
     do throws(SystemError) {

@@ -4,6 +4,7 @@ package enum Opening {
     package let engine: Engine
     /// Nil when open read-only.
     package let writer: Writer?
+    package let cleaner: Cleaner?
   }
 
   /// Opens the store in a directory, creating it if the options say so.
@@ -11,7 +12,7 @@ package enum Opening {
   /// A refusal changes nothing, except that it may leave an empty `LOCK` in an existing store.
   package static func open(
     _ directory: StoreDirectory, _ options: EngineOptions, scheduler: any Scheduler,
-    lock: WriterLock? = nil
+    cleanerScheduler: (any Scheduler)?, lock: WriterLock? = nil
   ) throws(LogStoreError) -> Opened {
     if options.isReadOnly { return try openForReading(directory, options, scheduler) }
     // Looked at before the lock is taken, so that a store that this version must not touch is not
@@ -31,7 +32,8 @@ package enum Opening {
       } else {
         manifest = try create(directory, options)
       }
-      return try openForWriting(directory, options, scheduler, lock, manifest)
+      return try openForWriting(
+        directory, options, scheduler, cleanerScheduler, lock, manifest)
     } catch {
       lock.release()
       throw error
@@ -162,7 +164,7 @@ package enum Opening {
 
   private static func openForWriting(
     _ directory: StoreDirectory, _ options: EngineOptions, _ scheduler: any Scheduler,
-    _ lock: WriterLock, _ manifest: Manifest
+    _ cleanerScheduler: (any Scheduler)?, _ lock: WriterLock, _ manifest: Manifest
   ) throws(LogStoreError) -> Opened {
     let recovered = try Recovery.run(directory, manifest, options)
     let active = try repair(directory, manifest, recovered)
@@ -178,7 +180,11 @@ package enum Opening {
           discardedBytes: recovered.discardedBytes, lastSequence: recovered.end.sequence,
           replayedRecords: recovered.replayedRecords))
     }
-    return Opened(engine: engine, writer: writer)
+    let cleaner = Cleaner(writer, scheduler: cleanerScheduler)
+    writer.cleanerHook = { [weak cleaner] hasSealed in
+      if hasSealed { cleaner?.consider() } else { cleaner?.considerIdle() }
+    }
+    return Opened(engine: engine, writer: writer, cleaner: cleaner)
   }
 
   /// Steps 10 to 12: removes what belongs to no commit, and makes what is left durable. Answers the
@@ -280,6 +286,7 @@ package enum Opening {
     state.tail = recovered.tail.map(\.log)
     state.visibleRows = recovered.tail.last?.log.end ?? 0
     state.end = recovered.end
+    state.sealedEnd = recovered.manifest.sealedEnd
     state.durableEnd = recovered.end
     state.commitDate = recovered.commitDate
     state.greatestHlc = recovered.greatestHlc
@@ -394,11 +401,21 @@ package enum Opening {
           try engine.loadLiveness()
         }
         try markSuperseded(engine, recovered)
-        return Opened(engine: engine, writer: nil)
+        // Nor may a segment of the tail have been sealed, compacted and removed: the log would seem
+        // to end before it.
+        let current = try directory.readManifest()
+        if current?.sealedEnd != manifest.sealedEnd
+          || current?.segments.map(\.fileId) != manifest.segments.map(\.fileId)
+        {
+          lastError = nil
+          continue
+        }
+        return Opened(engine: engine, writer: nil, cleaner: nil)
       } catch {
         // A writer that moves on meanwhile can make the files look damaged, or a file go. Real damage
         // is found again each time.
-        guard error.code == .corrupt || error.code == .inputOutput else { throw error }
+        let codes: [LogStoreError.Code] = [.corrupt, .inputOutput, .staleReader]
+        guard codes.contains(error.code) else { throw error }
         if let lastError, lastError.code == .corrupt, lastError.file == error.file,
           lastError.offset == error.offset, lastError.message == error.message
         {

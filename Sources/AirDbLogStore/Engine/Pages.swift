@@ -1,6 +1,8 @@
 internal import HlcText
 
 /// Pages of the feed, as the adapter and the native API give them.
+///
+/// Each holds its snapshot to the end, and with it the files of segments that are replaced meanwhile.
 extension Engine {
   /// Parses a cursor, which must be of the store's kind of clock.
   package func cursor(
@@ -35,6 +37,7 @@ extension Engine {
     guard limit > 0 else { return [] }
     try loadLiveness()
     let state = snapshot
+    defer { withExtendedLifetime(state) {} }
     let start: HlcKey? = if let text { try cursor(text, state) } else { nil }
     return try reading { () throws(ReadFailure) in
       var feed = try Feed(self, state, after: start)
@@ -69,6 +72,7 @@ extension Engine {
     guard limit > 0 else { return ([], end, false) }
     try loadLiveness()
     let state = snapshot
+    defer { withExtendedLifetime(state) {} }
     let start: HlcKey? = if let end { try cursor(end.text, state) } else { nil }
     return try reading { () throws(ReadFailure) in
       var feed = try Feed(self, state, after: start, orEqual: true)
@@ -102,6 +106,7 @@ extension Engine {
     guard limit > 0 else { return [] }
     try loadLiveness()
     let state = snapshot
+    defer { withExtendedLifetime(state) {} }
     let prefix = Array(idPrefix.utf8)
     let lower = after.map { Array($0.utf8) }
     return try reading { () throws(ReadFailure) in
@@ -192,8 +197,8 @@ private struct RecordBuilder {
   mutating func arrival(of place: Engine.Place) throws(ReadFailure) -> (UInt64, UInt64) {
     let block = try block(at: place)
     do throws(LogStoreError) {
-      let frame = try engine.frameHeader(of: block.header, place.file, place.block)
-      return (frame.sequence, UInt64(block.header.firstRecord) + UInt64(place.slot))
+      let sequence = try engine.sequence(of: block, place)
+      return (sequence, UInt64(block.rows[place.slot].ordinal))
     } catch {
       throw .failed(error)
     }

@@ -12,6 +12,8 @@ package struct Published: Sendable {
   /// Rows with a global number below this are visible.
   package var visibleRows: UInt64 = 0
   package var end = LogEnd()
+  /// What the first segment of the tail follows.
+  package var sealedEnd = LogEnd()
   /// What of the log is known durable.
   package var durableEnd = LogEnd()
   package var commitDate: Int64 = 0
@@ -35,16 +37,19 @@ package struct Published: Sendable {
 /// A sealed segment: what the manifest says of it, and its index once that has been needed.
 package final class SealedSegment: Sendable {
   package let info: Manifest.Segment
-  /// The frame before the segment's first.
-  package let predecessor: LogEnd
   package let loadedIndex = Locked<SealedIndex?>(nil)
   /// How often the index has been built again.
   package let rebuilds = Locked<UInt16>(0)
+  private let hold: FileHold
 
-  package init(_ info: Manifest.Segment, predecessor: LogEnd) {
+  /// `hold` is that of the rows it was sealed from, if readers may still use those.
+  package init(_ info: Manifest.Segment, hold: FileHold = FileHold()) {
     self.info = info
-    self.predecessor = predecessor
+    self.hold = hold
   }
+
+  /// Has `work` done when no reader uses the segment's files any more.
+  package func whenReleased(_ work: @escaping @Sendable () -> Void) { hold.whenReleased(work) }
 }
 
 /// Why a read could not go on.

@@ -57,7 +57,7 @@ extension Engine {
     do throws(SystemError) {
       return try files.file(.segment(id))
     } catch {
-      throw LogStoreError(error, "open a segment", file: directory.segment(id))
+      throw segmentFailure(error, "open a segment", directory.segment(id))
     }
   }
 
@@ -138,16 +138,49 @@ extension Engine {
 }
 
 extension Engine {
-  /// The header of the frame that a block belongs to.
-  package func frameHeader(
-    of block: BlockHeader, _ file: UInt64, _ offset: UInt64
-  ) throws(LogStoreError) -> FrameHeader {
-    let open = try segmentFile(file)
-    guard UInt64(block.frameDistance) <= offset else {
-      throw .corrupt("a block before its frame", file: open.path, offset: offset)
+  /// The sequence of the commit with which a record arrived.
+  package func sequence(
+    of block: DecodedBlock, _ place: Place
+  ) throws(LogStoreError) -> UInt64 {
+    let open = try segmentFile(place.file)
+    let distance = UInt64(block.header.frameDistance)
+    guard distance <= place.block else {
+      throw .corrupt("a block before its frame", file: open.path, offset: place.block)
     }
-    let start = offset - UInt64(block.frameDistance)
-    return try withUnsafeTemporaryAllocation(byteCount: FrameHeader.size, alignment: 8) {
+    let start = place.block - distance
+    let header = try frameHeader(open, at: start, place.file)
+    guard header.kind == .packed else { return header.sequence }
+    guard UInt64(FrameHeader.size) + UInt64(header.tableLength) <= distance else {
+      throw .corrupt("a table past the blocks behind it", file: open.path, offset: start)
+    }
+    var table = [UInt8](repeating: 0, count: Int(header.tableLength))
+    do throws(SystemError) {
+      let got = try table.withUnsafeMutableBufferPointer { (buffer) throws(SystemError) in
+        try open.readExactly(
+          into: UnsafeMutableRawBufferPointer(buffer), at: start + UInt64(FrameHeader.size))
+      }
+      table.removeLast(table.count - got)
+    } catch {
+      throw LogStoreError(error, "read a segment", file: open.path)
+    }
+    do throws(FormatError) {
+      var left = UInt64(block.header.firstRecord) + UInt64(place.slot)
+      for transaction in try withBytes(
+        of: table, { (bytes) throws(FormatError) in try TransactionTable.decode(bytes) })
+      {
+        if left < UInt64(transaction.recordCount) { return transaction.sequence }
+        left -= UInt64(transaction.recordCount)
+      }
+      throw FormatError("a record past the transactions of its frame", at: FrameHeader.size)
+    } catch {
+      throw .corrupt(error, file: open.path, base: start)
+    }
+  }
+
+  private func frameHeader(
+    _ open: OpenFile, at start: UInt64, _ file: UInt64
+  ) throws(LogStoreError) -> FrameHeader {
+    try withUnsafeTemporaryAllocation(byteCount: FrameHeader.size, alignment: 8) {
       (buffer) throws(LogStoreError) in
       let got = try read(open, into: buffer, at: start)
       do throws(FormatError) {

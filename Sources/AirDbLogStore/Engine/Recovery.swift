@@ -73,18 +73,8 @@ package struct Recovery {
   // MARK: Sealed segments
 
   private mutating func listSealed(_ known: [UInt64: SealedSegment]) {
-    var end = LogEnd()
-    for info in manifest.segments {
-      if let segment = known[info.fileId], segment.info.length == info.length {
-        result.sealed.append(segment)
-      } else {
-        result.sealed.append(SealedSegment(info, predecessor: end))
-      }
-      end = LogEnd(
-        segment: info.fileId, length: info.length, sequence: info.lastSequence,
-        checksum: info.lastChecksum)
-    }
-    result.end = end
+    result.sealed = manifest.segments.map { known[$0.fileId] ?? SealedSegment($0) }
+    result.end = manifest.sealedEnd
     // An older manifest's end may lie before the last seal's in date only.
     if let last = manifest.segments.last {
       result.commitDate = max(result.commitDate, last.lastCommitDate)
@@ -191,7 +181,7 @@ package struct Recovery {
   /// The segment files that the manifest does not list and that could be the tail, by id.
   private func tailCandidates() throws(LogStoreError) -> [Candidate] {
     let listed = Set(manifest.segments.map(\.fileId))
-    let least = manifest.segments.last?.fileId ?? 0
+    let least = manifest.sealedEnd.segment
     do throws(SystemError) {
       var ids: [UInt64] = []
       for case .segment(let id) in try directory.list() {

@@ -42,7 +42,8 @@ package struct Sealer {
     let directory = engine.directory
     let id = job.state.end.segment
     // Recovery 5: the segment, its index, the liveness, the directory, the manifest.
-    try syncing("shorten a full segment", directory.segment(id)) { () throws(SystemError) in
+    try Checkpoint.attempt("shorten a full segment", directory.segment(id)) {
+      () throws(SystemError) in
       // What was reserved behind the last frame is given back.
       try job.file.truncate(to: job.state.end.length)
     }
@@ -65,7 +66,7 @@ package struct Sealer {
         storeId: manifest.storeId, fileId: id, length: job.state.end.length,
         firstSequence: job.firstSequence, lastSequence: job.state.end.sequence,
         lastChecksum: job.state.end.checksum))
-    try syncing("write an index", directory.index(id)) { () throws(SystemError) in
+    try Checkpoint.attempt("write an index", directory.index(id)) { () throws(SystemError) in
       try directory.writeSynced(index.bytes.bytes, to: directory.newIndex(id))
       try directory.rename(directory.newIndex(id), to: directory.index(id))
     }
@@ -75,116 +76,31 @@ package struct Sealer {
       indexChecksum: index.headerChecksum, recordCount: index.header.recordCount,
       entryCount: index.header.entryCount, deadCount: 0,
       indexLength: UInt64(index.bytes.count), lastCommitDate: job.state.commitDate)
-    let predecessor = engine.snapshot.sealed.last.map { sealed in
-      LogEnd(
-        segment: sealed.segment.info.fileId, length: sealed.segment.info.length,
-        sequence: sealed.segment.info.lastSequence, checksum: sealed.segment.info.lastChecksum)
+    try engine.structure.withLock { () throws(LogStoreError) in
+      try Checkpoint(engine).write(.sealing(id)) { manifest, _ in
+        manifest.segments.append(info)
+        manifest.sealedEnd = job.state.end
+        job.state.record(in: &manifest)
+      }
     }
-    try writeManifest(job.state, adding: info)
-    return .sealed(
-      SealedSegment(info, predecessor: predecessor ?? LogEnd()), rowOfRank: index.rowOfRank)
+    return .sealed(SealedSegment(info, hold: job.log.hold), rowOfRank: index.rowOfRank)
   }
 
   /// The manifest of a close: the log ends where it is durable, and the liveness reflects all of it.
   package func writeClosingManifest(_ log: LogState) throws(LogStoreError) {
-    try writeManifest(log, adding: nil)
-  }
-
-  /// Writes the liveness and a manifest as of a durable end of the log, which is the last commit
-  /// of the segment that is added, or of all.
-  private func writeManifest(
-    _ log: LogState, adding info: Manifest.Segment?
-  ) throws(LogStoreError) {
-    // Before anything is added: what was superseded in earlier sessions must be known.
-    try engine.loadLiveness()
-    let directory = engine.directory
-    let before = engine.manifest.value
-    let state = engine.snapshot
-    var segments = before.segments
-    var dead = liveness(state, adding: info)
-    if let info { segments.append(info) }
-    for (index, bits) in dead.enumerated() { segments[index].deadCount = bits.count }
-    if !dead.contains(where: { $0.count > 0 }) { dead = [] }
-    var old: UInt64 = 0
-    let path = directory.manifest
-    try engine.manifest.update(
-      { (manifest) throws(LogStoreError) in
-        old = manifest.livenessGeneration
-        manifest.segments = segments
-        manifest.livenessSequence = log.end.sequence
-        manifest.livenessGeneration = 0
-        manifest.livenessLength = 0
-        manifest.livenessChecksum = 0
-        if !dead.isEmpty {
-          let (bytes, checksum) = LivenessFile.encode(
-            generation: manifest.generation, sequence: log.end.sequence, storeId: manifest.storeId,
-            segments: zip(segments, dead).map { ($0.fileId, $1) })
-          manifest.livenessGeneration = manifest.generation
-          manifest.livenessLength = UInt64(bytes.count)
-          manifest.livenessChecksum = checksum
-          let file = directory.liveness(manifest.generation)
-          try syncing("write the liveness", file) { () throws(SystemError) in
-            try withBytes(of: bytes) { (bytes) throws(SystemError) in
-              try directory.writeSynced(bytes, to: file)
-            }
-          }
-        }
-        try syncing("sync the store's directory", directory.path) { () throws(SystemError) in
-          try directory.synchronizeDirectory()
-        }
-        manifest.end = log.end
-        manifest.lastCommitDate = log.commitDate
-        manifest.greatestHlc = Array((log.greatestHlc ?? "").utf8)
-        manifest.hlcPhysicalKind = log.physicalKind?.rawValue ?? 0
-      },
-      orElse: { failure in
-        switch failure {
-        case .notWritten(let error): Self.failure(error, "write the manifest", path)
-        case .unknown(let error):
-          LogStoreError(
-            .outcomeUnknown, "Could not replace the manifest: \(error.description).", file: path,
-            errno: error.errno)
-        }
-      })
-    if old > 0 { try? directory.remove(directory.liveness(old)) }
-  }
-
-  /// The bitmaps of all sealed segments, and of the one being added, without what later
-  /// segments superseded: their commits might still be lost.
-  private func liveness(_ state: Published, adding info: Manifest.Segment?) -> [DeadBits] {
-    var dead = state.sealed.map(\.dead)
-    guard let info else { return dead }
-    let places = Dictionary(
-      uniqueKeysWithValues: state.sealed.enumerated().map { ($1.segment.info.fileId, $0) })
-    for log in state.tail where log.fileId != info.fileId {
-      for mark in log.supersededEntries {
-        if let place = places[mark.segment] { dead[place].remove(mark.rank) }
-      }
-    }
-    dead.append(DeadBits(entryCount: info.entryCount))
-    return dead
-  }
-
-  private func syncing(
-    _ action: String, _ path: String, _ body: () throws(SystemError) -> Void
-  ) throws(LogStoreError) {
-    do throws(SystemError) {
-      try body()
-    } catch {
-      throw Self.failure(error, action, path)
+    try engine.structure.withLock { () throws(LogStoreError) in
+      try Checkpoint(engine).write(.closing) { manifest, _ in log.record(in: &manifest) }
     }
   }
+}
 
-  /// For want of space, descriptors or permission nothing has happened that another attempt would
-  /// not put right: it begins with new files. Anything else may be a failed sync.
-  private static func failure(
-    _ error: SystemError, _ action: String, _ path: String
-  ) -> LogStoreError {
-    if error.isNoSpace || error.isTooManyFiles || error.isPermission {
-      return LogStoreError(error, action, file: path)
-    }
-    return LogStoreError(
-      .outcomeUnknown, "Could not \(action): \(error.description).", file: path,
-      errno: error.errno)
+extension Sealer.LogState {
+  /// Makes this the durable end of the log, up to which the liveness goes.
+  fileprivate func record(in manifest: inout Manifest) {
+    manifest.end = end
+    manifest.livenessSequence = end.sequence
+    manifest.lastCommitDate = commitDate
+    manifest.greatestHlc = Array((greatestHlc ?? "").utf8)
+    manifest.hlcPhysicalKind = physicalKind?.rawValue ?? 0
   }
 }

@@ -65,7 +65,7 @@ struct Verifier {
     let sealed = state.sealed[position]
     let info = sealed.segment.info
     let path = engine.directory.segment(info.fileId)
-    try checkHeader(info.fileId, after: sealed.segment.predecessor, path)
+    try checkHeader(info.fileId, after: predecessor(of: position), path)
     let log = RowLog(fileId: info.fileId, base: 0)
     var reached: UInt64 = UInt64(SegmentHeader.size)
     do throws(LogStoreError) {
@@ -86,33 +86,30 @@ struct Verifier {
     try checkLiveness(position, log)
   }
 
+  private func predecessor(of position: Int) -> LogEnd {
+    guard position > 0 else { return LogEnd() }
+    let info = state.sealed[position - 1].segment.info
+    return LogEnd(
+      segment: info.fileId, length: info.length, sequence: info.lastSequence,
+      checksum: info.lastChecksum)
+  }
+
+  /// Checks a segment's header, and that it follows `predecessor` if that is the segment it was
+  /// written behind: what compaction has made of that may have another id.
   private mutating func checkHeader(
     _ id: UInt64, after predecessor: LogEnd, _ path: String
   ) throws(LogStoreError) {
-    do throws(SystemError) {
-      let file = try engine.files.file(.segment(id))
-      var bytes = [UInt8](repeating: 0, count: SegmentHeader.size)
-      let count = try bytes.withUnsafeMutableBufferPointer { (buffer) throws(SystemError) in
-        try file.readExactly(into: UnsafeMutableRawBufferPointer(buffer), at: 0)
-      }
-      do throws(FormatError) {
-        let header = try withBytes(of: Array(bytes[..<count])) { (bytes) throws(FormatError) in
-          try SegmentHeader.decode(bytes, fileId: id)
-        }
-        if header.storeId != engine.manifest.value.storeId {
-          add(path, 16, "it is another store's")
-        }
-        if header.predecessor != predecessor.segment
-          || header.predecessorLength != predecessor.length
+    do throws(LogStoreError) {
+      let header = try engine.segmentHeader(id)
+      if header.predecessor == predecessor.segment,
+        header.predecessorLength != predecessor.length
           || header.predecessorChecksum != predecessor.checksum
-        {
-          add(path, 40, "it does not follow the segment before it")
-        }
-      } catch {
-        add(path, UInt64(error.offset), error.reason)
+      {
+        add(path, 40, "it does not follow the segment before it")
       }
     } catch {
-      throw LogStoreError(error, "read a segment", file: path)
+      guard error.code == .corrupt else { throw error }
+      add(path, error.offset, error.message)
     }
   }
 
@@ -122,6 +119,7 @@ struct Verifier {
   ) throws(LogStoreError) {
     var problem: FormatError?
     do throws(FormatError) {
+      _ = try FrameReader(frame).transactions()
       try FrameReader(frame).forEachBlock { (block, offset) throws(FormatError) in
         for slot in block.rows.indices {
           if let found = try check(block, slot, at: offset, into: log) { problem = found }
@@ -290,12 +288,7 @@ struct Verifier {
 
   /// The unsealed segments, as far as the snapshot shows them.
   private mutating func checkTail() throws(LogStoreError) {
-    var end = LogEnd()
-    if let last = state.sealed.last?.segment.info {
-      end = LogEnd(
-        segment: last.fileId, length: last.length, sequence: last.lastSequence,
-        checksum: last.lastChecksum)
-    }
+    var end = state.sealedEnd
     for log in state.tail {
       let path = engine.directory.segment(log.fileId)
       try checkHeader(log.fileId, after: end, path)

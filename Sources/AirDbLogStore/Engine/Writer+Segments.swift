@@ -12,12 +12,10 @@ extension Writer {
   private func claimEpoch() throws(LogStoreError) {
     let claimed = try updateManifest { manifest in
       manifest.epoch += 1
-      manifest.fileIdLimit = max(manifest.fileIdLimit, self.nextFileId) + Self.reservedIds
+      engine.fileIds.extend(&manifest)
     }
     epoch = claimed.epoch
   }
-
-  private static let reservedIds: UInt64 = 16
 
   /// Replaces the manifest; what is known durable goes with it.
   @discardableResult
@@ -43,10 +41,10 @@ extension Writer {
   }
 
   private func createSegment() throws(LogStoreError) {
-    if nextFileId >= engine.manifest.value.fileIdLimit {
-      try updateManifest { $0.fileIdLimit = self.nextFileId + Self.reservedIds }
+    if !engine.fileIds.hasReserved(engine.manifest.value) {
+      try updateManifest { engine.fileIds.extend(&$0) }
     }
-    let id = nextFileId
+    let id = engine.fileIds.next()
     let path = engine.directory.segment(id)
     let header = SegmentHeader(
       storeId: engine.manifest.value.storeId, fileId: id, predecessor: fileId,
@@ -58,8 +56,6 @@ extension Writer {
     } catch {
       throw LogStoreError(error, "create a segment", file: path)
     }
-    // The id is used up, whatever happens next.
-    nextFileId += 1
     do throws(SystemError) {
       try created.reserve(offset: 0, count: Self.leastReservation)
       try withBytes(of: header.encode()) { (bytes) throws(SystemError) in
@@ -145,7 +141,7 @@ extension Writer {
   }
 
   private func schedule(_ job: Sealer.Job) {
-    isSealUnderWay = true
+    isSealing = true
     engine.scheduler.schedule { [weak self] in self?.seal(job) }
   }
 
@@ -157,24 +153,14 @@ extension Writer {
     } else {
       outcome = Sealer(engine).seal(job)
     }
-    queue.wake { finishedSeal.withLock { $0 = outcome } }
-    installSoon()
-  }
-
-  /// Has a finished seal installed: by this thread if nobody leads; else by the leader, or by
-  /// another attempt if the leader was past that.
-  private func installSoon() {
-    guard finishedSeal.withLock({ $0 != nil }) else { return }
-    if !queue.tryExclusively({ installFinishedSeal() }) {
-      engine.scheduler.schedule(afterMilliseconds: 10) { [weak self] in self?.installSoon() }
-    }
+    queue.post { [weak self] in self?.install(outcome) }
   }
 
   /// Waits until no segment is being sealed; tries again what failed for want of space or files.
   func waitForSeal() throws(LogStoreError) {
-    installFinishedSeal()
+    queue.doPostedJobs()
     guard let sealing else { return }
-    if sealRefusal != nil {
+    if !isSealing {
       sealRefusal = nil
       schedule(sealing)
     }
@@ -183,21 +169,14 @@ extension Writer {
     if let refusal { throw refusal }
   }
 
+  /// Waits until the seal under way has come to an end, good or bad.
   func awaitSeal() {
-    queue.wait(
-      until: { finishedSeal.withLock { $0 != nil } }, help: { engine.scheduler.help() })
-    installFinishedSeal()
+    queue.wait(until: { !isSealing }, help: { engine.scheduler.help() })
   }
 
-  /// Puts a sealed segment in the place of its rows.
-  func installFinishedSeal() {
-    guard
-      let outcome = finishedSeal.withLock({ outcome in
-        defer { outcome = nil }
-        return outcome
-      })
-    else { return }
-    isSealUnderWay = false
+  /// Puts a sealed segment in the place of its rows. Done by the leader.
+  private func install(_ outcome: Sealer.Outcome) {
+    isSealing = false
     switch outcome {
     case .failed(let error, let isRetryable):
       if isRetryable { sealRefusal = error } else { poison(error) }
@@ -212,6 +191,7 @@ extension Writer {
           dead.insert(UInt64(rank))
         }
         state.sealed.append(Published.Sealed(segment: segment, dead: dead))
+        state.sealedEnd = sealing.state.end
         state.tail.removeAll { $0 === sealing.log }
       }
       // Rows of the active log that superseded rows of the sealed one now supersede its entries.
@@ -227,12 +207,43 @@ extension Writer {
               row: rows.superseders[Int(row)], segment: segment.info.fileId, rank: rank))
         }
       }
-      lookup.add(segment)
+      lookup.invalidate()
       self.sealing = nil
+      cleanerHook?(true)
       engine.report(
         .sealed(
           segment: segment.info.fileId, records: segment.info.recordCount,
           bytes: segment.info.length))
+    }
+  }
+}
+
+// MARK: - Compaction
+
+extension Writer {
+  /// Has the active segment sealed if more than half of it is superseded and it is worth it.
+  package func rollIfMostlyDead() throws(LogStoreError) {
+    try queue.exclusively { () throws(LogStoreError) in
+      guard refusal == nil, hasWritten, let log, position > Self.leastToRoll else { return }
+      let live = log.liveCount(below: nextRow)
+      guard 2 * live < log.count else { return }
+      try roll()
+      try waitForSeal()
+    }
+  }
+
+  private static let leastToRoll: UInt64 = 1 << 20
+
+  /// The sealed segments have been replaced. Called by the leader.
+  package func segmentsChanged() { lookup.invalidate() }
+
+  /// Makes sure that a file id can be taken.
+  package func reserveFileIds() throws(LogStoreError) {
+    try queue.exclusively { () throws(LogStoreError) in
+      if let refusal { throw refusal }
+      if !engine.fileIds.hasReserved(engine.manifest.value) {
+        try updateManifest { engine.fileIds.extend(&$0) }
+      }
     }
   }
 }

@@ -4,8 +4,8 @@ internal import HlcText
 /// durable state.
 ///
 /// Invariants:
-/// - Everything but `queue`, `failure`, `syncState`, `syncTarget` and `finishedSeal` is touched by the
-///   leader of the commit queue only.
+/// - Everything but `queue`, `failure`, `cleanerHook`, `syncState`, `syncTarget` and `reduced` is touched
+///   by the leader of the commit queue only.
 /// - Rows of a frame are in the active log before the frame is written, and visible only after it has
 ///   reached its durability level.
 /// - All frames of a group go to one segment: before a segment is rolled over, what is staged is
@@ -19,6 +19,10 @@ internal import HlcText
 package final class Writer: @unchecked Sendable {
   package let engine: Engine
   package private(set) var queue: CommitQueue!
+
+  /// Told that segments were sealed (true) or that something was committed. Set before the first
+  /// batch.
+  package var cleanerHook: (@Sendable (_ hasSealed: Bool) -> Void)?
 
   /// Set once: why no more is written.
   let failure = Locked<LogStoreError?>(nil)
@@ -38,11 +42,10 @@ package final class Writer: @unchecked Sendable {
   var lastChecksum: UInt32
   var commitDate: Int64
   var epoch: UInt32?
-  var nextFileId: UInt64
   var physicalKind: HlcPhysicalKind?
   var nextRow: UInt64
   var greatest: HlcKey?
-  private var hasWritten = false
+  var hasWritten = false
 
   // The group under way.
   var frames = ByteBuffer(capacity: 64 << 10)
@@ -57,11 +60,10 @@ package final class Writer: @unchecked Sendable {
 
   // Sealing.
   var sealing: Sealer.Job?
-  /// Whether the sealer has it and has not answered yet.
-  var isSealUnderWay = false
   /// Why the last attempt to seal failed, if another one may succeed.
   var sealRefusal: LogStoreError?
-  let finishedSeal = Locked<Sealer.Outcome?>(nil)
+  /// Whether the sealer has it now.
+  var isSealing = false
   let syncState = Locked(SyncState())
   let syncTarget = Locked(SyncTarget())
   private let reduced = Locked(false)
@@ -94,9 +96,9 @@ package final class Writer: @unchecked Sendable {
     commitDate = recovered.commitDate
     physicalKind = recovered.physicalKind
     greatest = recovered.greatestHlc?.key
+    // What a recovery found is put in order by the close, as what this session writes.
+    hasWritten = recovered.isUnclosed
     nextRow = engine.snapshot.visibleRows
-    // Every id below the limit may have been used; a new session takes new ones.
-    nextFileId = recovered.manifest.fileIdLimit
     lookup = Lookup()
     queue = CommitQueue { [unowned self] group in self.lead(group) }
   }
@@ -135,7 +137,7 @@ extension Writer {
   }
 
   private func lead(_ group: [CommitRequest]) {
-    installFinishedSeal()
+    queue.doPostedJobs()
     for request in group {
       do throws(LogStoreError) {
         if let refusal { throw refusal }
@@ -145,7 +147,6 @@ extension Writer {
       }
     }
     commitStaged()
-    installFinishedSeal()
   }
 
   /// A failed write or sync: the outcome is unknown, and writing stops.
@@ -172,6 +173,7 @@ extension Writer {
     if error == nil, frames.count > 0 {
       publish()
       if engine.options.durability != .powerLoss { scheduleSync(frames.count) }
+      cleanerHook?(false)
     }
     frames.removeAll()
     frames.shrink(toCapacity: 1 << 20)
@@ -223,6 +225,8 @@ extension Writer {
   private func publish() {
     let end = end
     let isDurable = engine.options.durability == .powerLoss
+    // First, so that whoever syncs after a look at the state makes all of it durable.
+    syncTarget.withLock { $0 = SyncTarget(sealing: sealing?.file, active: file, end: end) }
     engine.published.withLock { state in
       state.visibleRows = nextRow
       state.end = end
@@ -234,7 +238,6 @@ extension Writer {
       }
       if !marks.isEmpty { state.insert(marks) }
     }
-    syncTarget.withLock { $0 = SyncTarget(sealing: sealing?.file, active: file, end: end) }
   }
 }
 
@@ -250,7 +253,7 @@ extension Writer {
       if let refusal {
         guard refusal.code == .outcomeUnknown else { return }
         // Nothing may touch the files any more when somebody recovers them.
-        if isSealUnderWay { awaitSeal() }
+        awaitSeal()
         let state = engine.snapshot
         if state.durableEnd.sequence < state.end.sequence { throw refusal }
         return
@@ -272,7 +275,7 @@ extension Writer {
     }
     let end = publishedEnd
     engine.published.withLock { $0.durableEnd = end }
-    if position - UInt64(SegmentHeader.size) > engine.options.replayBytes {
+    if file != nil, position - UInt64(SegmentHeader.size) > engine.options.replayBytes {
       try roll()
       try waitForSeal()
     }

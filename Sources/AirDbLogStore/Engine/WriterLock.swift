@@ -48,6 +48,13 @@ package final class WriterLock: Sendable {
   /// Whether this process is the one that took the lock.
   package var isOwnProcess: Bool { platform.processIdentifier() == process }
 
+  /// Runs `body` if the lock is still held, which it is until that returns.
+  package func whileHeld(_ body: () -> Void) {
+    isHeld.withLock { held in
+      if held { body() }
+    }
+  }
+
   /// Gives the lock back. In a forked child this does nothing: the parent holds it.
   package func release() {
     guard isOwnProcess,

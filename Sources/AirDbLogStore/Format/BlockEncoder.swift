@@ -15,6 +15,7 @@ package struct BlockEncoder: ~Copyable {
   private var recordCount: UInt32 = 0
   private var firstRecord: UInt32 = 0
   private var blockCount: UInt32 = 0
+  private var hasOrdinals = false
 
   /// Raw payload bytes at which a block is closed.
   private let target: Int
@@ -50,10 +51,12 @@ package struct BlockEncoder: ~Copyable {
     recordCount = 0
   }
 
-  /// Adds a record. `frame` is where the frame's bytes go, at `frameStart` of it.
+  /// Adds a record. `frame` is where the frame's bytes go, at `frameStart` of it. All records of a
+  /// packed frame have an ordinal, others have none.
   package mutating func add(
-    _ record: RecordBytes, parts: HlcParts, contentChecksum: UInt32, to frame: inout ByteBuffer,
-    frameStart: Int, file: UInt64, frameOffset: UInt64, offsets: inout [UInt64]
+    _ record: RecordBytes, parts: HlcParts, contentChecksum: UInt32, ordinal: UInt32? = nil,
+    to frame: inout ByteBuffer, frameStart: Int, file: UInt64, frameOffset: UInt64,
+    offsets: inout [UInt64]
   ) -> Place {
     // A payload above the target has a block of its own.
     if recordCount > 0, payloads.count + record.payload.count > target {
@@ -63,6 +66,8 @@ package struct BlockEncoder: ~Copyable {
     }
     let place = Place(block: blockCount, slot: UInt8(truncatingIfNeeded: recordCount))
     addRow(record, parts: parts, contentChecksum: contentChecksum)
+    hasOrdinals = ordinal != nil
+    if let ordinal { rows.appendVarint(UInt64(ordinal)) }
     payloads.append(record.payload)
     recordCount += 1
     if payloads.count >= target || metadataSize >= 2 * target
@@ -178,7 +183,7 @@ package struct BlockEncoder: ~Copyable {
     let header = BlockHeader(
       recordCount: recordCount, metadataLength: UInt32(metadata), storedLength: UInt32(stored),
       rawLength: UInt32(raw), codec: codec, firstRecord: firstRecord,
-      frameDistance: UInt32(distance))
+      frameDistance: UInt32(distance), hasOrdinals: hasOrdinals)
     let offset = frameOffset + UInt64(distance)
     header.encode(into: &frame, at: start, file: file, offset: offset)
     offsets.append(offset)

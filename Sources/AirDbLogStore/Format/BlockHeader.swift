@@ -9,6 +9,8 @@ package struct BlockHeader: Sendable, Equatable {
   package var firstRecord: UInt32
   /// Offset of the block less offset of its frame.
   package var frameDistance: UInt32
+  /// Whether each row says which of its commit's records it was: in packed frames.
+  package var hasOrdinals: Bool
 
   package enum Codec: UInt8, Sendable {
     case stored = 0
@@ -21,7 +23,7 @@ package struct BlockHeader: Sendable, Equatable {
 
   package init(
     recordCount: UInt32, metadataLength: UInt32, storedLength: UInt32, rawLength: UInt32,
-    codec: Codec, firstRecord: UInt32, frameDistance: UInt32
+    codec: Codec, firstRecord: UInt32, frameDistance: UInt32, hasOrdinals: Bool
   ) {
     self.recordCount = recordCount
     self.metadataLength = metadataLength
@@ -30,6 +32,7 @@ package struct BlockHeader: Sendable, Equatable {
     self.codec = codec
     self.firstRecord = firstRecord
     self.frameDistance = frameDistance
+    self.hasOrdinals = hasOrdinals
   }
 
   /// Of the block, this header included.
@@ -45,6 +48,7 @@ package struct BlockHeader: Sendable, Equatable {
     out.store(storedLength, at: position + 12)
     out.store(rawLength, at: position + 16)
     out.store(codec.rawValue, at: position + 20)
+    out.store(UInt8(hasOrdinals ? 1 : 0), at: position + 21)
     out.store(firstRecord, at: position + 24)
     out.store(frameDistance, at: position + 28)
     let covered = UnsafeRawBufferPointer(rebasing: out.bytes[(position + 4)...])
@@ -55,13 +59,13 @@ package struct BlockHeader: Sendable, Equatable {
   /// which covers the whole block, is verified by ``verify(_:file:offset:)``.
   package static func decode(_ bytes: UnsafeRawBufferPointer) throws(FormatError) -> BlockHeader {
     guard bytes.count >= size else { throw FormatError("a block header is cut short") }
-    guard let codec = Codec(rawValue: bytes[20]), bytes[21] == 0, bytes[22] == 0, bytes[23] == 0
+    guard let codec = Codec(rawValue: bytes[20]), bytes[21] <= 1, bytes[22] == 0, bytes[23] == 0
     else { throw FormatError("an unknown block codec", at: 20) }
     let header = BlockHeader(
       recordCount: bytes.load(UInt32.self, at: 4), metadataLength: bytes.load(UInt32.self, at: 8),
       storedLength: bytes.load(UInt32.self, at: 12), rawLength: bytes.load(UInt32.self, at: 16),
       codec: codec, firstRecord: bytes.load(UInt32.self, at: 24),
-      frameDistance: bytes.load(UInt32.self, at: 28))
+      frameDistance: bytes.load(UInt32.self, at: 28), hasOrdinals: bytes[21] == 1)
     let lengthsMatch =
       codec == .stored
       ? header.storedLength == header.rawLength : header.storedLength < header.rawLength

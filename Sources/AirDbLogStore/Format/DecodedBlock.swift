@@ -38,6 +38,8 @@ package final class DecodedBlock: @unchecked Sendable {
     var signatureCount: UInt32 = 0
     var payload: UInt32
     var payloadCount: UInt32 = 0
+    /// Which record of its commit it is.
+    package var ordinal: UInt32
     var hlcCount: UInt16 = 0
     // Indexes into the tables, which have at most as many items as there are rows: 256.
     var collection: UInt16 = 0
@@ -137,6 +139,8 @@ extension DecodedBlock {
       authorPublicKey: row.hasAuthor ? Data(author(of: row)) : nil,
       signature: row.hasSignature ? Data(bytes(row.signature, row.signatureCount)) : nil)
   }
+
+  package func payloadCount(_ slot: Int) -> Int { Int(rows[slot].payloadCount) }
 
   /// The collection of the record in a slot.
   package func collection(_ slot: Int) -> String { collections[Int(rows[slot].collection)] }
@@ -284,7 +288,7 @@ private struct Parser {
     var physical: UInt64 = 0
     var payload = 0
     for _ in 0..<header.recordCount {
-      let row = try parseRow(&reader, physical: &physical, payload: payload)
+      let row = try parseRow(&reader, header, physical: &physical, payload: payload)
       payload += Int(row.payloadCount)
       guard payload <= Int(header.rawLength) else {
         throw FormatError("payloads longer than the block", at: reader.offset)
@@ -297,7 +301,7 @@ private struct Parser {
   }
 
   private func parseRow(
-    _ reader: inout ByteReader, physical: inout UInt64, payload: Int
+    _ reader: inout ByteReader, _ header: BlockHeader, physical: inout UInt64, payload: Int
   ) throws(FormatError) -> DecodedBlock.Row {
     let start = reader.offset
     let flags: UInt8 = try reader.read()
@@ -305,7 +309,8 @@ private struct Parser {
       throw FormatError("unknown row flags", at: start)
     }
     var row = DecodedBlock.Row(
-      type: Int64((flags >> 4) & 3), payload: UInt32(payload), idForm: idForm,
+      type: Int64((flags >> 4) & 3), payload: UInt32(payload),
+      ordinal: header.firstRecord &+ UInt32(rows.count), idForm: idForm,
       hasAuthor: flags & 4 != 0, hasSignature: flags & 8 != 0)
     if row.type == 3 {
       row.type = try reader.readZigzag()
@@ -343,6 +348,13 @@ private struct Parser {
       throw FormatError("a payload above the limit", at: reader.offset)
     }
     row.payloadCount = UInt32(payloadCount)
+    if header.hasOrdinals {
+      let ordinal = try reader.readVarint()
+      guard ordinal <= UInt64(UInt32.max) else {
+        throw FormatError("an impossible ordinal", at: reader.offset)
+      }
+      row.ordinal = UInt32(ordinal)
+    }
     return row
   }
 }

@@ -11,11 +11,24 @@ package struct FrameHeader: Sendable, Equatable {
   package var blockCount: UInt32
   package var previousChecksum: UInt32
   package var bodyChecksum: UInt32
+  package var kind = Kind.commit
   /// Whether the commit asked to survive power loss.
   package var asksPowerLoss: Bool
   package var labelLength: UInt16
+  /// Of the transaction table; 0 unless packed.
+  package var tableLength: UInt32 = 0
   /// Of this header; set by ``encode(into:at:file:offset:)`` and ``decode(_:file:offset:)``.
   package var checksum: UInt32 = 0
+
+  package enum Kind: UInt8, Sendable {
+    /// One commit.
+    case commit = 1
+    /// What compaction left of many commits.
+    case packed = 2
+  }
+
+  /// Where the blocks start.
+  package var bodyStart: Int { Self.size + Int(labelLength) + Int(tableLength) }
 
   package static let size = 64
   package static let magic: UInt32 = 0x4D52_4641  // "AFRM"
@@ -51,10 +64,10 @@ package struct FrameHeader: Sendable, Equatable {
     out.store(blockCount, at: position + 44)
     out.store(previousChecksum, at: position + 48)
     out.store(bodyChecksum, at: position + 52)
-    out.store(UInt8(1), at: position + 56)
+    out.store(kind.rawValue, at: position + 56)
     out.store(UInt8(asksPowerLoss ? 1 : 0), at: position + 57)
     out.store(labelLength, at: position + 58)
-    out.store(UInt32(0), at: position + 60)
+    out.store(tableLength, at: position + 60)
     let covered = UnsafeRawBufferPointer(
       rebasing: out.bytes[(position + 8)..<(position + Self.size)])
     let checksum = Checksum.bound(.frame, file: file, offset: offset, covered)
@@ -84,12 +97,17 @@ package struct FrameHeader: Sendable, Equatable {
       bodyChecksum: bytes.load(UInt32.self, at: 52), asksPowerLoss: flags & 1 == 1,
       labelLength: bytes.load(UInt16.self, at: 58))
     header.checksum = checksum
-    guard bytes[56] == 1, flags & 0xFE == 0, bytes.load(UInt32.self, at: 60) == 0 else {
+    header.tableLength = bytes.load(UInt32.self, at: 60)
+    guard let kind = Kind(rawValue: bytes[56]), flags & 0xFE == 0 else {
       throw FormatError("a frame of unknown kind", at: 56)
     }
+    header.kind = kind
     guard header.length >= UInt64(size), header.length % alignment == 0,
       header.labelLength <= Limits.label, header.recordCount > 0, header.blockCount > 0,
-      header.durableSequence < header.sequence
+      header.kind == .packed
+        ? header.durableSequence == header.sequence && header.tableLength > 0
+          && header.labelLength == 0
+        : header.durableSequence < header.sequence && header.tableLength == 0
     else { throw FormatError("an impossible frame header", at: 8) }
     return header
   }

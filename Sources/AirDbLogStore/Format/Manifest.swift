@@ -12,6 +12,8 @@ package struct Manifest: Sendable, Equatable {
   package var hlcPhysicalKind: UInt8 = 0
   package var fileIdLimit: UInt64 = 1
   package var end = LogEnd()
+  /// Behind the last commit that was sealed: what the first unsealed segment follows.
+  package var sealedEnd = LogEnd()
   package var lastCommitDate: Int64 = 0
   package var livenessSequence: UInt64 = 0
   package var livenessGeneration: UInt64 = 0
@@ -65,11 +67,13 @@ package struct Manifest: Sendable, Equatable {
     self.deletionValues = deletionValues
   }
 
-  static let fixedSize = 192
+  static let fixedSize = 224
   static let segmentSize = 80
 
   /// The features that this version knows.
-  static let knownFeatures: UInt64 = 0
+  static let knownFeatures: UInt64 = packedFrames
+  /// Some segments are made of packed frames.
+  package static let packedFrames: UInt64 = 1
 }
 
 /// Which store: 16 random bytes.
@@ -141,7 +145,11 @@ extension Manifest {
     out.append(retentionHorizon)
     out.append(createdDate)
     out.append(UInt32(greatestHlc.count))
-    out.append(UInt32(0))
+    out.append(sealedEnd.checksum)
+    out.append(sealedEnd.segment)
+    out.append(sealedEnd.length)
+    out.append(sealedEnd.sequence)
+    out.append(UInt64(0))
     for value in deletionValues { out.append(value) }
     out.append(greatestHlc)
     out.pad(to: 8)
@@ -221,7 +229,11 @@ extension Manifest {
     manifest.retentionHorizon = try reader.read()
     manifest.createdDate = try reader.read()
     let hlcLength: UInt32 = try reader.read()
-    try reader.readZeros(4)
+    manifest.sealedEnd.checksum = try reader.read()
+    manifest.sealedEnd.segment = try reader.read()
+    manifest.sealedEnd.length = try reader.read()
+    manifest.sealedEnd.sequence = try reader.read()
+    try reader.readZeros(8)
     guard deletionCount <= Limits.deletionValues else {
       throw FormatError("too many deletion values", at: 164)
     }
@@ -261,10 +273,13 @@ extension Manifest {
       last = segment.lastSequence
     }
     let endEpoch = end.sequence >> 32
-    guard end.sequence >= last, endEpoch <= UInt64(epoch), livenessSequence <= end.sequence,
-      livenessSequence >= last, end.segment < fileIdLimit, end.length <= Limits.segment,
-      end.sequence < .max,
-      (end.segment == 0) == (end.sequence == 0)
+    guard sealedEnd.sequence >= last, end.sequence >= sealedEnd.sequence,
+      endEpoch <= UInt64(epoch), livenessSequence <= end.sequence,
+      livenessSequence >= sealedEnd.sequence, end.segment < fileIdLimit,
+      sealedEnd.segment < fileIdLimit, end.length <= Limits.segment,
+      sealedEnd.length <= Limits.segment, end.sequence < .max,
+      (end.segment == 0) == (end.sequence == 0),
+      (sealedEnd.segment == 0) == (sealedEnd.sequence == 0)
     else { throw FormatError("an impossible end of the log", at: 96) }
     guard livenessGeneration <= generation, generation > 0, generation < Limits.number,
       fileIdLimit > 0, fileIdLimit < Limits.number

@@ -14,6 +14,8 @@ package final class RowLog: @unchecked Sendable {
   package let fileId: UInt64
   /// The global number of the first row.
   package let base: UInt64
+  /// Keeps the segment's file: a reader may have it as rows when it has long been sealed, and more.
+  package let hold = FileHold()
 
   private let lock = Lock()
   private var rows: ContiguousArray<Row> = []
@@ -252,5 +254,28 @@ extension RowLog {
     }
   }
 
+  /// Gives marks on entries of replaced segments their new place; those that answer nil go.
+  package func moveMarks(from segments: Set<UInt64>, _ move: (Mark) -> Mark?) {
+    lock.withLock {
+      guard marks.contains(where: { segments.contains($0.segment) }) else { return }
+      marks = marks.compactMap { segments.contains($0.segment) ? move($0) : $0 }
+    }
+  }
+
   package var supersededEntries: [Mark] { lock.withLock { marks } }
+}
+
+/// Whoever has one uses the files of a segment: once the segment has been replaced, they are removed
+/// when the last reference goes.
+package final class FileHold: Sendable {
+  private let onRelease = Locked<(@Sendable () -> Void)?>(nil)
+
+  package init() {}
+
+  /// Has `work` done when nobody has this any more.
+  package func whenReleased(_ work: @escaping @Sendable () -> Void) {
+    onRelease.withLock { $0 = work }
+  }
+
+  deinit { onRelease.withLock { $0 }?() }
 }

@@ -10,11 +10,35 @@ package struct FrameReader {
         FrameHeader.size..<(FrameHeader.size + Int(frame.header.labelLength))], as: UTF8.self)
   }
 
+  /// The commits in the frame, in order, with the number of records that each has here.
+  package func transactions() throws(FormatError) -> [Transaction] {
+    let header = frame.header
+    switch header.kind {
+    case .commit:
+      return [
+        Transaction(
+          sequence: header.sequence, date: header.commitDate, checksum: header.checksum,
+          label: label, recordCount: header.recordCount)
+      ]
+    case .packed:
+      let table = UnsafeRawBufferPointer(
+        rebasing: frame.bytes[
+          FrameHeader.size..<(FrameHeader.size + Int(header.tableLength))])
+      let transactions = try TransactionTable.decode(table)
+      guard transactions.reduce(0, { $0 + UInt64($1.recordCount) }) == UInt64(header.recordCount),
+        transactions.last?.sequence == header.sequence
+      else {
+        throw FormatError("a transaction table of another frame", at: FrameHeader.size)
+      }
+      return transactions
+    }
+  }
+
   /// Calls `body` with each block and its offset in the file. Errors are relative to the frame.
   package func forEachBlock(
     _ body: (DecodedBlock, UInt64) throws(FormatError) -> Void
   ) throws(FormatError) {
-    var position = FrameHeader.size + Int(frame.header.labelLength)
+    var position = frame.header.bodyStart
     var records: UInt32 = 0
     for _ in 0..<frame.header.blockCount {
       let rest = UnsafeRawBufferPointer(rebasing: frame.bytes[position...])
@@ -25,6 +49,9 @@ package struct FrameReader {
       }
       guard header.firstRecord == records else {
         throw FormatError("a block that does not continue its frame", at: position)
+      }
+      guard header.hasOrdinals == (frame.header.kind == .packed) else {
+        throw FormatError("a block that does not belong into its frame", at: position)
       }
       let block: DecodedBlock
       do throws(FormatError) {

@@ -11,17 +11,21 @@ package struct SegmentScan {
   private let file: OpenFile
   private let fileSize: UInt64
   private let maximumEpoch: UInt32
+  /// Only sealed segments have packed frames.
+  private let isSealed: Bool
   private var buffer = ReadBuffer()
 
   /// Starts behind the header of a segment.
   package init(
-    _ file: OpenFile, fileId: UInt64, size: UInt64, after end: LogEnd, maximumEpoch: UInt32
+    _ file: OpenFile, fileId: UInt64, size: UInt64, after end: LogEnd, maximumEpoch: UInt32,
+    isSealed: Bool = false
   ) {
     self.file = file
     self.fileId = fileId
     fileSize = size
     self.end = end
     self.maximumEpoch = maximumEpoch
+    self.isSealed = isSealed
     offset = UInt64(SegmentHeader.size)
   }
 
@@ -81,8 +85,12 @@ package struct SegmentScan {
     let epoch = header.sequence >> 32
     let counter = header.sequence & 0xFFFF_FFFF
     let follows =
-      header.sequence == end.sequence &+ 1 && counter != 0
-      || epoch > end.sequence >> 32 && counter == 1
+      switch header.kind {
+      case .commit:
+        header.sequence == end.sequence &+ 1 && counter != 0
+          || epoch > end.sequence >> 32 && counter == 1
+      case .packed: isSealed && header.sequence > end.sequence
+      }
     return follows && epoch <= UInt64(maximumEpoch) && header.previousChecksum == end.checksum
       && header.length <= fileSize - offset
   }
@@ -92,7 +100,7 @@ package struct SegmentScan {
   package static func bodyHolds(
     _ header: FrameHeader, _ bytes: UnsafeRawBufferPointer, file: UInt64, offset: UInt64
   ) -> Bool {
-    var position = FrameHeader.size + Int(header.labelLength)
+    var position = header.bodyStart
     guard position <= bytes.count else { return false }
     var crc = Checksum.crc(UnsafeRawBufferPointer(rebasing: bytes[FrameHeader.size..<position]))
     for _ in 0..<header.blockCount {

@@ -15,12 +15,14 @@ HEADER = Layout(
     (12, "u32", "stored_length"),
     (16, "u32", "raw_length"),
     (20, "u8", "codec"),
-    (21, "3 bytes", "reserved"),
+    (21, "u8", "flags"),
+    (22, "2 bytes", "reserved"),
     (24, "u32", "first_record"),
     (28, "u32", "frame_distance"),
 )
 
 CODEC_STORED, CODEC_LZ4 = 0, 1
+FLAG_ORDINALS = 1
 
 # Row flags (6.1)
 ID_TEXT, ID_UUID_LOWER, ID_UUID_UPPER = 0, 1, 2
@@ -43,6 +45,7 @@ class Record(NamedTuple):
     signature: Optional[bytes]
     payload: bytes
     content_checksum: int
+    ordinal: Optional[int]  # in its commit; None where the frame is the commit
 
     @property
     def field_bytes(self):
@@ -97,7 +100,7 @@ def find(data, at, end, segment):
     return block_end
 
 
-def decode(data, at, file, frame_offset, first_record, hlc_format):
+def decode(data, at, file, frame_offset, first_record, hlc_format, is_packed):
     """The records of the block at `at`, which `find` has accepted."""
     header = HEADER.decode(data, at, file)
 
@@ -108,7 +111,9 @@ def decode(data, at, file, frame_offset, first_record, hlc_format):
     count = header.record_count
     require(1 <= count <= limits.BLOCK_RECORDS, "record_count", "not in 1...256")
     require(header.codec in (CODEC_STORED, CODEC_LZ4), "codec", "unknown")
-    require(header.raw_length <= limits.BATCH, "raw_length", "more than a batch may hold")
+    flags = FLAG_ORDINALS if is_packed else 0
+    require(header.flags == flags, "flags", f"{header.flags}, not {flags}")
+    require(header.raw_length <= limits.PAYLOAD, "raw_length", "more than 256 MiB")
     if header.codec == CODEC_STORED:
         require(header.stored_length == header.raw_length, "stored_length", "not rawLength")
     else:
@@ -118,7 +123,7 @@ def decode(data, at, file, frame_offset, first_record, hlc_format):
     require(header.frame_distance == distance, "frame_distance", f"not {distance}")
 
     metadata_end = at + HEADER.size + header.metadata_length
-    metadata = _Metadata(data, at + HEADER.size, metadata_end, file, hlc_format)
+    metadata = _Metadata(data, at + HEADER.size, metadata_end, file, hlc_format, is_packed)
     rows = metadata.rows(count)
     total = sum(row.payload_length for row in rows)
     require(total == header.raw_length, "raw_length", f"the payloads have {total} bytes")
@@ -152,6 +157,7 @@ def decode(data, at, file, frame_offset, first_record, hlc_format):
                 row.signature,
                 payload,
                 checksum,
+                row.ordinal,
             )
         )
     return records
@@ -168,6 +174,7 @@ class _Row(NamedTuple):
     author: Optional[bytes]
     signature: Optional[bytes]
     payload_length: int
+    ordinal: Optional[int]
 
 
 class _Table:
@@ -181,9 +188,10 @@ class _Table:
 class _Metadata:
     """Reads the tables and rows of section 6.1 in a single pass."""
 
-    def __init__(self, data, start, end, file, hlc_format):
+    def __init__(self, data, start, end, file, hlc_format, has_ordinals):
         self.data, self.position, self.end, self.file = data, start, end, file
         self.hlc_format = hlc_format
+        self.has_ordinals = has_ordinals
         self.previous_physical = 0
 
     def rows(self, count):
@@ -290,6 +298,10 @@ class _Metadata:
         payload_length = self.varint()
         if payload_length > limits.PAYLOAD:
             self.fail("a payload of more than 256 MiB", length_offset)
+        ordinal_offset = self.position
+        ordinal = self.varint() if self.has_ordinals else None
+        if ordinal is not None and ordinal >= 1 << 32:
+            self.fail("an ordinal of more than 32 bits", ordinal_offset)
         return _Row(
             start,
             kind,
@@ -301,6 +313,7 @@ class _Metadata:
             author,
             signature,
             payload_length,
+            ordinal,
         )
 
     def id(self, form):

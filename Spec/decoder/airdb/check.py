@@ -22,13 +22,13 @@ def check(store):
 
 def _check_order_of_versions(store):
     """The log holds winners only: a version is greater than all earlier ones of its key, and a
-    key occurs once in a frame. This is what makes "later in the log" mean "newer" (section 9)."""
+    key occurs once in a commit. This is what makes "later in the log" mean "newer" (section 9)."""
     newest = {}
     for entry in store.entries():
         earlier = newest.get(entry.key)
         if earlier is not None:
-            if earlier.frame is entry.frame:
-                message = "a key occurs twice in a frame"
+            if earlier.commit is entry.commit:
+                message = "a key occurs twice in a commit"
                 yield DecodeError(message, entry.frame.file, entry.block_offset)
             elif not entry.record.timestamp.order > earlier.record.timestamp.order:
                 message = "a version is not greater than the one before of its key"
@@ -37,13 +37,26 @@ def _check_order_of_versions(store):
 
 
 def _check_watermarks(store):
-    """A durableSequence is that of an earlier frame, or 0 (section 5)."""
+    """A durableSequence is that of an earlier commit, or 0 (section 5.1); one that is in no segment
+    as it was written may have been cleaned away."""
     sequences = {0}
-    for frame in store.frames:
-        if frame.durable_sequence not in sequences:
-            message = f"durableSequence {frame.durable_sequence:#x} is of no frame"
-            yield DecodeError(message, frame.file, frame.offset + 24)
-        sequences.add(frame.sequence)
+    kept = [
+        (listed.first_sequence, listed.last_sequence)
+        for listed, segment in zip(store.manifest.segments, store.sealed)
+        if not segment.is_packed
+    ]
+
+    def is_known(sequence):
+        if sequence in sequences or sequence > store.manifest.sealed_sequence:
+            return sequence in sequences
+        return not any(first <= sequence <= last for first, last in kept)
+
+    for segment in store.segments:
+        for frame in segment.frames:
+            if not segment.is_packed and not is_known(frame.durable_sequence):
+                message = f"durableSequence {frame.durable_sequence:#x} is of no commit"
+                yield DecodeError(message, frame.file, frame.offset + 24)
+            sequences.add(frame.sequence)
 
 
 def _check_greatest_hlc(store):
@@ -57,7 +70,7 @@ def _check_greatest_hlc(store):
             message = "the greatest HLC is of no record"
             yield DecodeError(message, manifests.NAME, offset)
     for entry in store.entries():
-        if entry.frame.sequence > manifest.end_sequence:
+        if entry.commit.sequence > manifest.end_sequence:
             return
         if stated is None or entry.record.timestamp.order > stated:
             message = "the greatest HLC is below one of the log up to its durable end"
@@ -81,16 +94,24 @@ def _check_liveness(store, ranked):
     manifest = store.manifest
     sequences = {}
     for entry in store.entries():
-        sequences.setdefault(entry.key, []).append(entry.frame.sequence)
+        sequences.setdefault(entry.key, []).append(entry.commit.sequence)
     dead = {
         segment.file_id: liveness.dead_ranks(
-            ranked[segment.file_id], sequences, segment, manifest.liveness_sequence
+            ranked[segment.file_id], sequences, listed.last_sequence, manifest.liveness_sequence
         )
-        for segment in store.sealed
+        for listed, segment in zip(manifest.segments, store.sealed)
     }
+    # What compaction has taken can have been superseding: its traces are the bits alone.
+    unsettled = {listed.file_id: [] for listed in manifest.segments}
+    if manifest.required_features & manifests.PACKED_FRAMES:
+        for listed in manifest.segments:
+            file_id = listed.file_id
+            sealed, end = listed.last_sequence, store.end.sequence
+            later = liveness.dead_ranks(ranked[file_id], sequences, sealed, end)
+            unsettled[file_id] = sorted(set(later) - set(dead[file_id]))
     for number, listed in enumerate(manifest.segments):
         count = len(dead[listed.file_id])
-        if listed.dead_count != count:
+        if not count <= listed.dead_count <= count + len(unsettled[listed.file_id]):
             offset = manifest.segments_offset + manifests.SEGMENT.size * number
             offset += manifests.SEGMENT.offset_of("dead_count")
             message = f"deadCount {listed.dead_count}, but the frames supersede {count}"
@@ -102,6 +123,6 @@ def _check_liveness(store, ranked):
         data = store.directory.read(file)
         if data is None:
             raise DecodeError("the liveness file is absent", file, 0, DERIVED_DATA)
-        liveness.verify(data, manifest, dead)
+        liveness.verify(data, manifest, dead, unsettled)
     except DecodeError as error:
         yield error

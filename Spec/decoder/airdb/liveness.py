@@ -31,12 +31,11 @@ def file_name(generation):
     return f"{generation:016x}.liveness"
 
 
-def dead_ranks(ranked, newest_sequences, segment, up_to):
-    """The ranks of a segment's entries that a commit behind the segment, up to `up_to`, supersedes.
+def dead_ranks(ranked, newest_sequences, last, up_to):
+    """The ranks of a segment's entries that a commit behind `last`, up to `up_to`, supersedes.
 
     `newest_sequences` gives for each key all sequences that hold it, in order.
     """
-    last = segment.frames[-1].sequence
     dead = []
     for rank, entry in enumerate(ranked):
         sequences = newest_sequences[(entry.collection, entry.id)]
@@ -52,8 +51,12 @@ def bitmap(ranks, entry_count):
     return bytes(bits)
 
 
-def verify(data, manifest, dead):
-    """Checks a liveness file; `dead` has the dead ranks of each sealed segment, by the frames."""
+def verify(data, manifest, dead, unsettled):
+    """Checks a liveness file; `dead` has the dead ranks of each sealed segment, by the frames.
+
+    `unsettled` has those that only a commit above livenessSequence supersedes. Their bits are 0,
+    unless compaction took a version between the two: then they are 1.
+    """
     file = file_name(manifest.liveness_generation)
 
     def require(condition, message, offset):
@@ -86,21 +89,26 @@ def verify(data, manifest, dead):
         ranks = dead[listed.file_id]
         require(entry.file_id == listed.file_id, f"not segment {listed.file_id}", at)
         require(entry.entry_count == listed.entry_count, "wrong entryCount", at + 8)
+        loose = unsettled[listed.file_id]
         message = f"deadCount {entry.dead_count}, but the frames supersede {len(ranks)}"
-        require(entry.dead_count == len(ranks), message, at + 28)
-        if not ranks:
+        is_right = len(ranks) <= entry.dead_count <= len(ranks) + len(loose)
+        require(is_right and entry.dead_count == listed.dead_count, message, at + 28)
+        if entry.dead_count == 0:
             require(entry.offset == 0 and entry.checksum == 0, "not 0 without a bitmap", at + 16)
             continue
         require(entry.offset == position, f"a bitmap is not at {position}", at + 16)
         expected = bitmap(ranks, listed.entry_count)
+        ignored = bitmap(loose, listed.entry_count)
         end = position + len(expected)
         require(end <= len(data), "a bitmap is cut off", len(data))
         found = bytes(data[position:end])
         checksum = bound(b"LIVE", manifest.liveness_generation, position, found)
         require(entry.checksum == checksum, "wrong checksum of a bitmap", position)
-        for index, (byte, right) in enumerate(zip(found, expected)):
+        for index, (byte, right, either) in enumerate(zip(found, expected, ignored)):
             message = f"dead bits {byte:#010b}, but the frames say {right:#010b}"
-            require(byte == right, message, position + index)
+            require(byte & ~either == right, message, position + index)
+        count = sum(bin(byte).count("1") for byte in found)
+        require(count == entry.dead_count, f"deadCount {entry.dead_count}, not {count}", at + 28)
         position = padded(end)
         padding = first_nonzero(data, end, min(position, len(data)))
         require(padding is None, "padding is not zero", padding)

@@ -37,7 +37,11 @@ HEADER = Layout(
     (168, "u64", "retention_horizon"),
     (176, "i64", "created_date"),
     (184, "u32", "greatest_hlc_length"),
-    (188, "4 bytes", "reserved"),
+    (188, "u32", "sealed_checksum"),
+    (192, "u64", "sealed_segment"),
+    (200, "u64", "sealed_length"),
+    (208, "u64", "sealed_sequence"),
+    (216, "8 bytes", "reserved"),
 )
 
 DELETION_VALUE = Layout((0, "i64", "value"))
@@ -56,8 +60,9 @@ SEGMENT = Layout(
     (72, "i64", "last_commit_date"),
 )
 
-# Required features that this decoder knows. Bit 0 (packed frames) is reserved in this draft.
-KNOWN_REQUIRED_FEATURES = 0
+# Required features that this decoder knows (section 11).
+PACKED_FRAMES = 1
+KNOWN_REQUIRED_FEATURES = PACKED_FRAMES
 
 
 def decode(data):
@@ -151,6 +156,21 @@ def _check_fields(manifest):
     else:
         require(manifest.end_segment < manifest.file_id_limit, "end_segment", "never given out")
         require(manifest.end_sequence >> 32 <= manifest.epoch, "end_sequence", "of a later epoch")
+    if manifest.sealed_segment == 0:
+        for name in ("sealed_length", "sealed_sequence", "sealed_checksum"):
+            require(getattr(manifest, name) == 0, name, "not 0 before the first seal")
+        require(manifest.segment_count == 0, "segment_count", "none was ever sealed")
+    else:
+        sealed = manifest.sealed_sequence
+        require(
+            manifest.sealed_segment < manifest.file_id_limit, "sealed_segment", "never given out"
+        )
+        require(sealed >= 1, "sealed_sequence", "0")
+        require(sealed <= manifest.end_sequence, "sealed_sequence", "beyond the durable end")
+        if sealed == manifest.end_sequence:
+            for part in ("segment", "length", "checksum"):
+                same = getattr(manifest, f"sealed_{part}") == getattr(manifest, f"end_{part}")
+                require(same, f"sealed_{part}", "not the durable end's, of the same sequence")
     require(
         manifest.liveness_sequence <= manifest.end_sequence,
         "liveness_sequence",
@@ -167,7 +187,8 @@ def _check_fields(manifest):
 
 
 def _check_segments(manifest):
-    previous_id = previous_sequence = 0
+    ids = set()
+    previous_sequence = 0
     for number, segment in enumerate(manifest.segments):
         at = manifest.segments_offset + number * SEGMENT.size
 
@@ -176,17 +197,24 @@ def _check_segments(manifest):
                 message = f"segment entry {name}: {message}"
                 raise DecodeError(message, NAME, at + SEGMENT.offset_of(name))
 
-        require(previous_id < segment.file_id, "file_id", "does not ascend")
+        require(segment.file_id >= 1, "file_id", "file ids start at 1")
+        require(segment.file_id not in ids, "file_id", "listed twice")
         require(segment.file_id < manifest.file_id_limit, "file_id", "never given out")
         require(segment.length >= 160 and segment.length % 8 == 0, "length", "impossible")
         require(previous_sequence < segment.first_sequence, "first_sequence", "does not ascend")
         last = segment.last_sequence
         require(segment.first_sequence <= last, "last_sequence", "below the first")
-        require(last <= manifest.end_sequence, "last_sequence", "sealed beyond the durable end")
+        require(last <= manifest.sealed_sequence, "last_sequence", "beyond the sealed end")
         require(segment.record_count >= 1, "record_count", "0")
         count = segment.entry_count
         require(1 <= count <= segment.record_count, "entry_count", "impossible")
         require(segment.dead_count <= count, "dead_count", "more than entries")
         if manifest.liveness_generation == 0:
             require(segment.dead_count == 0, "dead_count", "not 0 without a liveness file")
-        previous_id, previous_sequence = segment.file_id, last
+        if segment.file_id == manifest.sealed_segment:
+            message = "not the sealed end's"
+            require(last == manifest.sealed_sequence, "last_sequence", message)
+            require(segment.length == manifest.sealed_length, "length", message)
+            require(segment.last_checksum == manifest.sealed_checksum, "last_checksum", message)
+        ids.add(segment.file_id)
+        previous_sequence = last

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from . import block, limits
+from . import block, limits, packed
 from .crc32c import bound, crc
 from .errors import UNSUPPORTED_FORMAT, DecodeError
 from .layout import Layout, first_nonzero, padded
@@ -40,7 +40,7 @@ FRAME = Layout(
     (60, "u32", "table_length"),
 )
 
-KIND_COMMIT = 1
+KIND_COMMIT, KIND_PACKED = 1, 2
 FLAG_POWER_LOSS = 1
 
 
@@ -78,9 +78,9 @@ def decode_header(data, file_id):
 
 
 def decode_frame_header(data, at, end, file_id):
-    """The frame header at `at` if magic, header checksum and length pass (R3), or why not.
+    """The frame header at `at` if it passes the checks of the header in itself (R3), or why not.
 
-    What passes is a frame, or behind a damage a witness.
+    What passes is a frame, or behind a damage a witness, whether or not its body fits the file.
     """
     if end - at < FRAME.size:
         return "a frame header is cut off"
@@ -92,10 +92,34 @@ def decode_frame_header(data, at, end, file_id):
     header = FRAME.decode(data, at, file_name(file_id))
     if header.length % 8 or header.length < FRAME.size:
         return f"impossible frame length {header.length}"
-    if header.length > end - at:
-        return f"a frame of {header.length} bytes passes the end"
+    wrong = _wrong_with(header)
+    if wrong:
+        return wrong
     header.segment, header.offset = file_id, at
     return header
+
+
+def _wrong_with(header):
+    """What is wrong with a frame header in itself, or None."""
+    if header.flags & ~FLAG_POWER_LOSS:
+        return "reserved flags of a frame are set"
+    if header.kind == KIND_COMMIT:
+        if header.table_length:
+            return "a table in a frame that is not packed"
+        if header.durable_sequence >= header.sequence:
+            return "durableSequence is not below the sequence"
+    elif header.kind == KIND_PACKED:
+        if header.table_length == 0 or header.label_length or header.flags:
+            return "label, flags or no table in a packed frame"
+        if header.durable_sequence != header.sequence:
+            return "durableSequence of a packed frame is not its sequence"
+    else:
+        return f"a frame of kind {header.kind}"
+    if header.record_count == 0 or header.block_count == 0:
+        return "a frame without records or blocks"
+    if header.label_length > limits.LABEL:
+        return "a label of more than 1,024 bytes"
+    return None
 
 
 def follows(sequence, previous):
@@ -117,7 +141,13 @@ class Segment:
         self.end = HEADER.size
         self.stop = ""  # why there is no frame at `end`
         self.witnesses = []
+        self.predecessor = int.from_bytes(data[40:48], "little")
         self.debris = None  # offset of the first byte behind `end` that is not zero
+
+    @property
+    def is_packed(self):
+        """Whether it was made by compaction."""
+        return bool(self.frames) and self.frames[0].kind == KIND_PACKED
 
     @property
     def file(self):
@@ -135,15 +165,21 @@ class Log:
 
 
 def scan(data, file_id, log, limit=None):
-    """Scans frames from offset 64 up to `limit` (or the end of the file), advancing `log` (R3)."""
+    """Scans frames from offset 64, advancing `log` (R3).
+
+    A sealed segment has a `limit`, where its frames end; it alone may have packed frames, and has
+    no others then.
+    """
     segment = Segment(file_id, data)
     end = len(data) if limit is None else limit
+    kinds = (KIND_COMMIT,) if limit is None else (KIND_COMMIT, KIND_PACKED)
     while True:
-        frame = _decode_frame(data, segment.end, end, file_id, log)
+        frame = _decode_frame(data, segment.end, end, file_id, log, kinds)
         if isinstance(frame, str):
             segment.stop = frame
             break
         segment.frames.append(frame)
+        kinds = (frame.kind,)
         segment.end += frame.length
         log.last = End(file_id, segment.end, frame.sequence, frame.checksum)
         log.last_commit_date = frame.commit_date
@@ -166,7 +202,7 @@ def find_witnesses(data, start, file_id):
     return witnesses
 
 
-def _decode_frame(data, at, end, file_id, log):
+def _decode_frame(data, at, end, file_id, log, kinds):
     """The frame at `at` with its records, or a text that says why it is not valid (R3).
 
     A frame that is valid, and whose content violates section 5 or 6, raises DecodeError.
@@ -174,14 +210,16 @@ def _decode_frame(data, at, end, file_id, log):
     frame = decode_frame_header(data, at, end, file_id)
     if isinstance(frame, str):
         return frame
-    if frame.flags & ~FLAG_POWER_LOSS:
-        return "reserved flags of a frame are set"
-    if not follows(frame.sequence, log.last.sequence):
-        return f"sequence {frame.sequence:#x} does not follow {log.last.sequence:#x}"
+    if frame.length > end - at:
+        return f"a frame of {frame.length} bytes passes the end"
+    if frame.kind not in kinds:
+        return f"a frame of kind {frame.kind} in this place"
+    last = log.last.sequence
+    is_packed = frame.kind == KIND_PACKED
+    if not (frame.sequence > last if is_packed else follows(frame.sequence, last)):
+        return f"sequence {frame.sequence:#x} does not follow {last:#x}"
     if frame.sequence >> 32 > log.epoch:
         return f"epoch {frame.sequence >> 32} is above the manifest's"
-    if frame.durable_sequence >= frame.sequence:
-        return "durableSequence is not below the sequence"
     if frame.previous_checksum != log.last.checksum:
         return "previousChecksum is not that of the frame before"
 
@@ -207,8 +245,8 @@ def _decode_frame(data, at, end, file_id, log):
 
     _check_frame(frame, position, log)
     frame.file = file_name(file_id)
-    frame.label = bytes(data[body : body + frame.label_length])
     frame.block_offsets = offsets
+    frame.transactions = _transactions(frame, data, log)
     _decode_records(frame, data, log)
     return frame
 
@@ -221,32 +259,47 @@ def _check_frame(frame, body_end, log):
             offset = frame.offset + FRAME.offset_of(name)
             raise DecodeError(f"frame {name}: {message}", file_name(frame.segment), offset)
 
-    require(frame.kind == KIND_COMMIT, "kind", f"{frame.kind} is not one of this draft")
-    require(frame.table_length == 0, "table_length", "not 0")
-    require(frame.label_length <= limits.LABEL, "label_length", "more than 1,024")
-    require(frame.record_count >= 1, "record_count", "0")
-    require(frame.block_count >= 1, "block_count", "0")
     require(frame.length == padded(body_end - frame.offset), "length", "more than 7 of padding")
     earlier = log.last_commit_date
     require(earlier is None or frame.commit_date >= earlier, "commit_date", "goes back")
 
 
+def _transactions(frame, data, log):
+    """The commits in a frame: the one that it is, or those of its table."""
+    start = frame.offset + FRAME.size
+    end = start + frame.label_length + frame.table_length
+    if frame.kind == KIND_PACKED:
+        last, date = log.last.sequence, log.last_commit_date
+        return packed.decode(data, start, end, frame, last, date)
+    label = bytes(data[start:end])
+    try:
+        label.decode("utf-8")
+    except UnicodeDecodeError:
+        raise DecodeError("the author label is not UTF-8", frame.file, start) from None
+    fields = (frame.sequence, frame.commit_date, frame.checksum, label, frame.record_count)
+    return [packed.Transaction(*fields)]
+
+
 def _decode_records(frame, data, log):
     """Fills `frame.records` with pairs of a block's offset and a record, and checks limits."""
-    try:
-        frame.label.decode("utf-8")
-    except UnicodeDecodeError:
-        offset = frame.offset + FRAME.size
-        raise DecodeError("the author label is not UTF-8", frame.file, offset) from None
     frame.records = []
-    size = 0
     for at in frame.block_offsets:
         count = len(frame.records)
-        records = block.decode(data, at, frame.file, frame.offset, count, log.hlc_format)
+        is_packed = frame.kind == KIND_PACKED
+        records = block.decode(
+            data, at, frame.file, frame.offset, count, log.hlc_format, is_packed
+        )
         frame.records += [(at, record) for record in records]
-        size += sum(record.field_bytes for record in records)
-        if size > limits.BATCH:
-            raise DecodeError("a batch of more than 1 GiB", frame.file, at)
     if len(frame.records) != frame.record_count:
         message = f"frame record_count: the blocks have {len(frame.records)} records"
         raise DecodeError(message, frame.file, frame.offset + FRAME.offset_of("record_count"))
+    start = 0
+    for transaction in frame.transactions:
+        placed = frame.records[start : start + transaction.record_count]
+        start += transaction.record_count
+        size = sum(record.field_bytes for _, record in placed)
+        if size > limits.BATCH:
+            raise DecodeError("a batch of more than 1 GiB", frame.file, placed[-1][0])
+        ordinals = [record.ordinal for _, record in placed]
+        if is_packed and any(a >= b for a, b in zip(ordinals, ordinals[1:])):
+            raise DecodeError("the ordinals of a commit do not ascend", frame.file, placed[0][0])

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from . import block, hlc, manifest as manifests, segment as segments
+from . import block, hlc, manifest as manifests, packed, segment as segments
 from .errors import DISCARDED_TAIL, NO_STORE, UNSUPPORTED_FORMAT, DecodeError
 from .layout import first_nonzero
 
@@ -14,7 +14,8 @@ class Entry(NamedTuple):
     """A record of the log with its place."""
 
     frame: object
-    ordinal: int  # in the frame
+    commit: packed.Transaction
+    ordinal: int  # in the commit
     block_offset: int
     record: block.Record
 
@@ -32,7 +33,16 @@ class Store:
         self.manifest = self._read_manifest()
         log = segments.Log(self.manifest.epoch, self.manifest.hlc_format)
         self._segment_files = self._list_segment_files()
-        self.sealed = [self._scan_sealed(entry, log) for entry in self.manifest.segments]
+        self.sealed = []
+        for entry in self.manifest.segments:
+            self.sealed.append(self._scan_sealed(entry, log))
+        self._check_sealed_end()
+        log.last = segments.End(
+            self.manifest.sealed_segment,
+            self.manifest.sealed_length,
+            self.manifest.sealed_sequence,
+            self.manifest.sealed_checksum,
+        )
         self.tail = self._follow_tail(log)
         self.end = log.last
         self.unreached = self._read_unreached()
@@ -53,8 +63,12 @@ class Store:
     def entries(self, frames=None):
         """All records in commit order, or those of some frames."""
         for frame in self.frames if frames is None else frames:
-            for ordinal, (block_offset, record) in enumerate(frame.records):
-                yield Entry(frame, ordinal, block_offset, record)
+            records = iter(frame.records)
+            for commit in frame.transactions:
+                for number in range(commit.record_count):
+                    block_offset, record = next(records)
+                    ordinal = number if record.ordinal is None else record.ordinal
+                    yield Entry(frame, commit, ordinal, block_offset, record)
 
     def state(self):
         """The last-writer-wins state, sorted by (HLC, arrival)."""
@@ -95,7 +109,17 @@ class Store:
                 file_id = int(match[1], 16)
                 if 1 <= file_id < self.manifest.file_id_limit:
                     ids.add(file_id)
+                elif self._is_of_this_store(name, file_id):
+                    message = "its id was never given out: an old manifest was put back"
+                    raise DecodeError(message, name, 0)
         return ids
+
+    def _is_of_this_store(self, name, file_id):
+        try:
+            header = segments.decode_header(self.directory.read(name) or b"", file_id)
+        except DecodeError:
+            return False
+        return header.store_id == self.manifest.store_id
 
     # R2.3
 
@@ -107,8 +131,14 @@ class Store:
         if len(data) < entry.length:
             raise DecodeError(f"a sealed segment of {entry.length} bytes is cut", file, len(data))
         header = segments.decode_header(data, entry.file_id)
-        if not self._continues(header, log.last):
-            raise DecodeError("names another store or predecessor", file, 16)
+        self._check_sealed_header(header, file)
+        # The commit before its first may have been cleaned away, the segment before it replaced.
+        log.last = segments.End(
+            header.predecessor,
+            header.predecessor_length,
+            entry.first_sequence - 1,
+            header.predecessor_checksum,
+        )
         segment = segments.scan(data, entry.file_id, log, limit=entry.length)
         if segment.end != entry.length:
             raise DecodeError(f"damage in a sealed segment: {segment.stop}", file, segment.end)
@@ -116,19 +146,57 @@ class Store:
         if beyond is not None:
             raise DecodeError("not zero behind the last frame", file, beyond)
         self._check_entry(entry, segment)
+        log.last_commit_date = entry.last_commit_date
         return segment
+
+    def _check_sealed_header(self, header, file):
+        """That it names this store, and the segment before it if that has not been replaced."""
+        if header.store_id != self.manifest.store_id:
+            raise DecodeError("names another store", file, 16)
+        named = (header.predecessor, header.predecessor_length, header.predecessor_checksum)
+        if header.predecessor == 0 and any(named):
+            raise DecodeError("names no predecessor, and its end", file, 40)
+        for entry in self.manifest.segments:
+            if entry.file_id == header.predecessor:
+                before = self.sealed[-1] if self.sealed else None
+                is_before = before is not None and before.file_id == header.predecessor
+                end = (entry.file_id, entry.length, entry.last_checksum)
+                if not is_before or named != end:
+                    raise DecodeError("names another predecessor", file, 40)
+
+    def _check_sealed_end(self):
+        """What is left of the last sealed commit has the checksum of the sealed end."""
+        manifest = self.manifest
+        if self.sealed:
+            last = self.sealed[-1].frames[-1]
+            commit = last.transactions[-1]
+            if commit.sequence == manifest.sealed_sequence:
+                if commit.checksum != manifest.sealed_checksum:
+                    message = "the last sealed commit is not that of the manifest's sealed end"
+                    raise DecodeError(message, last.file, last.offset)
 
     def _check_entry(self, entry, segment):
         """The manifest's entry of a sealed segment against its frames."""
         first, last = segment.frames[0], segment.frames[-1]
+        if segment.is_packed:
+            if not self.manifest.required_features & manifests.PACKED_FRAMES:
+                message = "packed frames, but the manifest lacks their feature bit"
+                raise DecodeError(message, segment.file, segments.HEADER.size)
+            if last.sequence > entry.last_sequence:
+                raise DecodeError("passes its lastSequence", segment.file, last.offset)
+            if last.commit_date > entry.last_commit_date:
+                raise DecodeError("passes its lastCommitDate", segment.file, last.offset)
         found = {
-            "first_sequence": first.sequence,
-            "last_sequence": last.sequence,
             "last_checksum": last.checksum,
             "record_count": sum(frame.record_count for frame in segment.frames),
             "entry_count": len({entry.key for entry in self.entries(segment.frames)}),
-            "last_commit_date": last.commit_date,
         }
+        # Commits at either end of a compacted stretch may have been cleaned away.
+        if not segment.is_packed or last.sequence == entry.last_sequence:
+            found["last_commit_date"] = last.commit_date
+        if not segment.is_packed:
+            found["first_sequence"] = first.sequence
+            found["last_sequence"] = last.sequence
         for name, value in found.items():
             stated = getattr(entry, name)
             if stated != value:
@@ -175,7 +243,6 @@ class Store:
         unreached = []
         listed = {entry.file_id for entry in self.manifest.segments}
         reached = listed | {segment.file_id for segment in self.tail}
-        newest = max(listed, default=0)
         for file_id in sorted(self._segment_files - reached):
             file = segments.file_name(file_id)
             data = self.directory.read(file) or b""
@@ -188,9 +255,9 @@ class Store:
             if foreign:
                 reason = "it is of another store"
             witnesses = []
-            if file_id > newest and not foreign:
+            if file_id > self.manifest.sealed_segment and not foreign:
                 witnesses = segments.find_witnesses(data, 0, file_id)
-            unreached.append((file, reason, witnesses))
+            unreached.append((file_id, reason, witnesses))
         return unreached
 
     # R2.5
@@ -199,7 +266,9 @@ class Store:
         manifest = self.manifest
         if manifest.end_segment == 0:
             return
-        for frame in self.frames:
+        if manifest.end_sequence == manifest.sealed_sequence:
+            return  # where the scan of the tail began
+        for frame in (frame for segment in self.tail for frame in segment.frames):
             if frame.segment == manifest.end_segment and frame.sequence == manifest.end_sequence:
                 passed = (frame.offset + frame.length, frame.checksum)
                 if passed == (manifest.end_length, manifest.end_checksum):
@@ -214,12 +283,12 @@ class Store:
 
     def _where_the_log_ends(self):
         """The place to name when the log ends too early, and what was found there."""
-        last = self.segments[-1] if self.segments else None
+        last = self.tail[-1] if self.tail else None
         if last and (last.debris is not None or last.file_id >= self.manifest.end_segment):
             return (last.file, last.end), last.stop
-        for file, reason, _ in self.unreached:
-            if last is None or file > last.file:
-                return (file, 0), reason
+        for file_id, reason, _ in self.unreached:
+            if file_id > (last.file_id if last else self.manifest.sealed_segment):
+                return (segments.file_name(file_id), 0), reason
         if last:
             return (last.file, last.end), "no segment continues the log"
         return (segments.file_name(self.manifest.end_segment), 0), "absent"
@@ -250,9 +319,18 @@ class Store:
         for segment in self.tail:
             if segment.debris is not None:
                 self._report_debris(segment)
-        for file, reason, _ in self.unreached:
-            message = f"a segment that is not part of the log: {reason}"
-            self.findings.append(DecodeError(message, file, 0, DISCARDED_TAIL))
+        for file_id, reason, witnesses in self.unreached:
+            if not self._is_left_by_compaction(file_id, witnesses):
+                message = f"a segment that is not part of the log: {reason}"
+                file = segments.file_name(file_id)
+                self.findings.append(DecodeError(message, file, 0, DISCARDED_TAIL))
+
+    def _is_left_by_compaction(self, file_id, witnesses):
+        """Whether a segment was replaced, or should have replaced others: nothing is lost (R6)."""
+        if file_id <= self.manifest.sealed_segment:
+            return True
+        kinds = {found.kind for found in witnesses}
+        return kinds == {segments.KIND_PACKED}
 
     def _report_debris(self, segment):
         message = f"{len(segment.data) - segment.end} bytes behind the last frame, with "

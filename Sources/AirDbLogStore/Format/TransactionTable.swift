@@ -1,0 +1,85 @@
+/// A commit in a frame: what its own frame said, and how many of its records are left.
+package struct Transaction: Sendable, Equatable {
+  package var sequence: UInt64
+  /// Milliseconds since 1970.
+  package var date: Int64
+  /// The header checksum of the frame in which it was committed.
+  package var checksum: UInt32
+  package var label: String
+  package var recordCount: UInt32
+}
+
+/// The transaction table of a packed frame (Format 5.2).
+package enum TransactionTable {
+  package static func encode(_ transactions: [Transaction], into out: inout ByteBuffer) {
+    var labels: [String] = []
+    var indexes: [String: Int] = [:]
+    for transaction in transactions where indexes[transaction.label] == nil {
+      indexes[transaction.label] = labels.count
+      labels.append(transaction.label)
+    }
+    out.appendVarint(UInt64(labels.count))
+    for label in labels {
+      out.appendVarint(UInt64(label.utf8.count))
+      withUTF8(label) { out.append($0) }
+    }
+    out.appendVarint(UInt64(transactions.count))
+    var sequence: UInt64 = 0
+    var date: Int64 = 0
+    for transaction in transactions {
+      out.appendVarint(transaction.sequence - sequence)
+      out.appendZigzag(transaction.date - date)
+      out.append(transaction.checksum)
+      out.appendVarint(UInt64(indexes[transaction.label] ?? 0))
+      out.appendVarint(UInt64(transaction.recordCount))
+      sequence = transaction.sequence
+      date = transaction.date
+    }
+  }
+
+  package static func decode(
+    _ bytes: UnsafeRawBufferPointer
+  ) throws(FormatError) -> [Transaction] {
+    var reader = ByteReader(bytes)
+    var labels: [String] = []
+    for _ in 0..<(try reader.readCount(itemSize: 1)) {
+      labels.append(String(decoding: try reader.readSized(limit: Limits.label), as: UTF8.self))
+    }
+    var result: [Transaction] = []
+    var sequence: UInt64 = 0
+    var date: Int64 = 0
+    for _ in 0..<(try reader.readCount(itemSize: 8)) {
+      let start = reader.offset
+      let (next, overflow) = sequence.addingReportingOverflow(try reader.readVarint())
+      let (nextDate, dateOverflow) = date.addingReportingOverflow(try reader.readZigzag())
+      let checksum: UInt32 = try reader.read()
+      let label = try reader.readVarint()
+      let count = try reader.readVarint()
+      guard !overflow, !dateOverflow, next > sequence, result.isEmpty || nextDate >= date,
+        label < UInt64(labels.count), count > 0, count <= UInt64(UInt32.max)
+      else { throw FormatError("an impossible transaction", at: start) }
+      sequence = next
+      date = nextDate
+      result.append(
+        Transaction(
+          sequence: next, date: nextDate, checksum: checksum, label: labels[Int(label)],
+          recordCount: UInt32(count)))
+    }
+    guard reader.remaining == 0, !result.isEmpty else {
+      throw FormatError("a transaction table that does not fill its place", at: reader.offset)
+    }
+    return result
+  }
+}
+
+extension ByteReader {
+  /// A count of items that take at least `itemSize` bytes each.
+  fileprivate mutating func readCount(itemSize: Int) throws(FormatError) -> Int {
+    let start = offset
+    let count = try readVarint()
+    guard count <= UInt64(remaining / itemSize) else {
+      throw FormatError("more items than there are bytes", at: start)
+    }
+    return Int(count)
+  }
+}
