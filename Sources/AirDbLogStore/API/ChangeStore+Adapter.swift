@@ -15,7 +15,9 @@ extension ChangeStore: AirDbAdapter {
   public func getChangesSince(
     sinceHlcTimestamp: String?, limit: Int
   ) async throws -> [ChangeRecord] {
-    try engine.adapterPage(after: sinceHlcTimestamp, limit: limit)
+    try reading { (engine) throws(LogStoreError) in
+      try engine.adapterPage(after: sinceHlcTimestamp, limit: limit)
+    }
   }
 
   /// Applies a batch. See ``apply(_:author:)``.

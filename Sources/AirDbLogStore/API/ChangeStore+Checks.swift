@@ -5,14 +5,15 @@ extension ChangeStore {
   /// - Complexity: In proportion to the number of segments, not of records; loads the liveness if
   ///   that has not happened yet.
   public func statistics() throws(LogStoreError) -> Statistics {
-    try engine.statistics()
+    try reading { (engine) throws(LogStoreError) in try engine.statistics() }
   }
 
   /// Checks everything: each checksum and each rule of the format in every frame, and the indexes, the
   /// liveness and the manifest against the frames.
   ///
   /// It sees one state of the store; commits go on meanwhile. What it finds it reports; it changes
-  /// nothing. Damage that can be built again from the log is marked as such.
+  /// nothing. Damage that can be built again from the log is marked as such. In a read-only store it
+  /// begins again if the writer replaces files meanwhile.
   ///
   /// - Parameter progress: Called now and then with the part that is done, 0...1.
   /// - Throws: ``LogStoreError`` with `cancelled` if the task was cancelled; another code if the files
@@ -21,7 +22,7 @@ extension ChangeStore {
   public func verify(
     progress: (@Sendable (Double) -> Void)? = nil
   ) throws(LogStoreError) -> VerificationReport {
-    try Verifier(engine, progress).run()
+    try reading { (engine) throws(LogStoreError) in try Verifier(engine, progress).run() }
   }
 
   /// Copies the store, as one state of it shows it, into a directory that must not exist yet, while

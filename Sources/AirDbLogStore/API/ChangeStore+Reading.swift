@@ -4,19 +4,20 @@ extension ChangeStore {
   ///
   /// - Complexity: A filter probe a sealed segment, and reads of about three pages or blocks.
   public func record(forKey key: RecordKey) throws(LogStoreError) -> ChangeRecord? {
-    let engine = try engine
-    let state = engine.snapshot
-    // Files of segments that are replaced stay as long as the snapshot does.
-    defer { withExtendedLifetime(state) {} }
-    let place = try engine.reading { () throws(ReadFailure) in
-      try withUTF8(key.collection) { (collection) throws(ReadFailure) in
-        try withUTF8(key.id) { (id) throws(ReadFailure) in
-          try engine.find(state, collection: collection, id: id)
+    try reading { (engine) throws(LogStoreError) in
+      let state = engine.snapshot
+      // Files of segments that are replaced stay as long as the snapshot does.
+      defer { withExtendedLifetime(state) {} }
+      let place = try engine.reading { () throws(ReadFailure) in
+        try withUTF8(key.collection) { (collection) throws(ReadFailure) in
+          try withUTF8(key.id) { (id) throws(ReadFailure) in
+            try engine.find(state, collection: collection, id: id)
+          }
         }
       }
+      guard let place else { return nil }
+      return try engine.record(at: place)
     }
-    guard let place else { return nil }
-    return try engine.record(at: place)
   }
 
   /// The newest versions of a collection's records, deletions included, ascending by the bytes of their
@@ -27,7 +28,9 @@ extension ChangeStore {
   public func records(
     in collection: String, idPrefix: String = "", after: String? = nil, limit: Int = .max
   ) throws(LogStoreError) -> [ChangeRecord] {
-    try engine.records(in: collection, idPrefix: idPrefix, after: after, limit: limit)
+    try reading { (engine) throws(LogStoreError) in
+      try engine.records(in: collection, idPrefix: idPrefix, after: after, limit: limit)
+    }
   }
 
   /// A page of the newest versions of all records, deletions included, ascending by timestamp.
@@ -45,7 +48,9 @@ extension ChangeStore {
     let end = cursor.map {
       Engine.PageEnd(text: $0.timestamp, sequence: $0.sequence, ordinal: $0.ordinal)
     }
-    let page = try engine.page(after: end, limit: limit, byteLimit: max(byteLimit, 1))
+    let page = try reading { (engine) throws(LogStoreError) in
+      try engine.page(after: end, limit: limit, byteLimit: max(byteLimit, 1))
+    }
     return ChangePage(
       records: page.records,
       next: page.end.map {

@@ -103,6 +103,28 @@ public final class ChangeStore: Sendable {
     get throws(LogStoreError) { try opened.engine }
   }
 
+  /// Runs a read.
+  ///
+  /// A store that is open read-only looks at a writer's files, which go when that compacts them. It then
+  /// moves on to what the writer has now, and the read begins again.
+  func reading<Result>(
+    _ body: (Engine) throws(LogStoreError) -> Result
+  ) throws(LogStoreError) -> Result {
+    var attempts = Self.readAttempts
+    while true {
+      let engine = try engine
+      do throws(LogStoreError) {
+        return try body(engine)
+      } catch {
+        attempts -= 1
+        guard error.code == .staleReader, attempts > 0 else { throw error }
+        try refresh(ifStill: engine)
+      }
+    }
+  }
+
+  private static let readAttempts = 16
+
   private var opened: Opening.Opened {
     get throws(LogStoreError) {
       switch state.withLock({ $0 }) {
@@ -327,11 +349,18 @@ extension ChangeStore {
 
   /// For a read-only store: shows what the writer has committed since it was opened or last
   /// refreshed. For others it does nothing.
+  ///
+  /// It also happens by itself when a read needs a file that the writer has replaced meanwhile.
   /// - Complexity: In proportion to the bytes of the log that are not sealed.
   public func refresh() throws(LogStoreError) {
+    try refresh(ifStill: nil)
+  }
+
+  /// Refreshes, unless another call has done so since `engine` was looked at.
+  private func refresh(ifStill engine: Engine?) throws(LogStoreError) {
     try transition.withLock { () throws(LogStoreError) in
       let current = try opened
-      guard current.writer == nil else { return }
+      guard current.writer == nil, engine == nil || engine === current.engine else { return }
       let fresh = try Opening.openForReading(
         directory, options, scheduler, previous: current.engine)
       state.withLock { $0 = .open(fresh) }

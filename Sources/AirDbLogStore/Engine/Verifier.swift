@@ -22,8 +22,20 @@ struct Verifier {
       try checkSealed(position)
     }
     try checkTail()
+    if !report.isClean { try checkCurrency() }
     progress?(1)
     return report
+  }
+
+  /// What a reader finds wrong may come from the writer, which has replaced files since.
+  private func checkCurrency() throws(LogStoreError) {
+    guard engine.options.isReadOnly, let current = try? engine.directory.readManifest(),
+      current.segments != engine.manifest.value.segments
+        || current.livenessGeneration != engine.manifest.value.livenessGeneration
+    else { return }
+    throw LogStoreError(
+      .staleReader, "The writer has replaced files during the check.",
+      file: engine.directory.manifest)
   }
 
   private mutating func add(
