@@ -39,6 +39,9 @@ import Testing
       manifest.end = LogEnd(
         segment: 999, length: 64 + 8 * (random.next() % 100), sequence: sequence + 4,
         checksum: UInt32(truncatingIfNeeded: random.next()))
+      manifest.sealedEnd = LogEnd(
+        segment: 998, length: 64 + 8 * (random.next() % 100), sequence: sequence,
+        checksum: UInt32(truncatingIfNeeded: random.next()))
       manifest.livenessSequence = sequence
     }
     return manifest

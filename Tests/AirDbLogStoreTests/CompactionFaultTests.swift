@@ -124,7 +124,8 @@ struct CompactionFaultTests {
       isUnknown == (failure?.code == .outcomeUnknown) || failure == nil,
       "writing goes on after: \(failure!)")
     try expect(
-      failure?.code != .outcomeUnknown || !fault.isRefusal, "nothing happened, and yet: \(failure!)")
+      failure?.code != .outcomeUnknown || !fault.isRefusal, "nothing happened, and yet: \(failure!)"
+    )
     if let failure {
       let codes: [LogStoreError.Code] = [
         .noSpace, .tooManyOpenFiles, .protectedDataUnavailable, .inputOutput, .outcomeUnknown,
@@ -178,7 +179,8 @@ struct CompactionFaultTests {
     }
   }
 
-  @Test func `On a full disk a compaction that cannot be done changes nothing and gives its space back`()
+  @Test
+  func `On a full disk a compaction that cannot be done changes nothing and gives its space back`()
     throws
   {
     let (run, files) = try Self.prepared(.powerLoss)

@@ -90,7 +90,7 @@ final class StoreInTest {
 }
 
 extension Configuration {
-  /// Segments of a few records, so that a small test has many of them.
+  /// Segments of a few records, so that a small test has many of them, and they stay.
   static var tiny: Configuration {
     var configuration = Configuration()
     configuration.segmentRecords = 7
@@ -99,6 +99,7 @@ extension Configuration {
     configuration.cacheBytes = 64 << 10
     configuration.maximumOpenFiles = 4
     configuration.replayBytes = 1_024
+    configuration.cleansAutomatically = false
     return configuration
   }
 }

@@ -33,7 +33,7 @@ struct TeethChecksumTests {
   func manifest() throws {
     let store = try Self.closed.get()
     // The last digit of the node of the greatest timestamp, behind one deletion value.
-    let place = 200 + "1700000000004-0000-a".utf8.count - 1
+    let place = 232 + "1700000000004-0000-a".utf8.count - 1
     #expect(try outcome(store, "MANIFEST") { $0.flip(place, bit: 1) } == .refused)
     expectWrong(store, "MANIFEST") {
       $0.flip(place, bit: 1)

@@ -163,6 +163,7 @@ extension Configuration {
   fileprivate static var tiny: Configuration {
     var configuration = small
     configuration.segmentRecords = 30
+    configuration.cleansAutomatically = false
     return configuration
   }
 

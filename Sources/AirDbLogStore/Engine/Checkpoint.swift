@@ -54,7 +54,8 @@ struct Checkpoint {
         case .notWritten(let error):
           removeLiveness(new)
           return Self.failure(error, "write the manifest", path)
-        case .unknown(let error):
+        // The new manifest names new files, so that which of them are needed is unknown.
+        case .unknown(let error), .notDurable(let error):
           return LogStoreError(
             .outcomeUnknown, "Could not replace the manifest: \(error.description).", file: path,
             errno: error.errno)
@@ -127,7 +128,7 @@ struct Checkpoint {
   /// For want of space, descriptors or permission nothing has happened that another attempt would
   /// not put right: it begins with new files. Anything else may be a failed sync.
   static func failure(_ error: SystemError, _ action: String, _ path: String) -> LogStoreError {
-    if error.isNoSpace || error.isTooManyFiles || error.isPermission {
+    if error.isRefusal {
       return LogStoreError(error, action, file: path)
     }
     return LogStoreError(

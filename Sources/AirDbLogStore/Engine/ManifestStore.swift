@@ -14,9 +14,11 @@ package final class ManifestStore: Sendable {
 
   /// Why a manifest was not replaced.
   package enum Failure: Error {
-    /// The old manifest is in force, and another attempt may succeed. Should a crash find the new
-    /// one, then that serves as well: nothing has been built on either.
+    /// The old manifest is in force, and another attempt may succeed.
     case notWritten(SystemError)
+    /// The new manifest is in force, but its entry in the directory could not be synced for want of
+    /// a descriptor: a crash may find either. Another attempt may succeed.
+    case notDurable(SystemError)
     /// A sync or the rename failed: which manifest will be found is unknown.
     case unknown(SystemError)
   }
@@ -49,11 +51,16 @@ package final class ManifestStore: Sendable {
     }
     do throws(SystemError) {
       try directory.rename(directory.newManifest, to: directory.manifest)
+    } catch {
+      // Without space or permission the call has not even begun.
+      guard error.isRefusal else { return .unknown(error) }
+      try? directory.remove(directory.newManifest)
+      return .notWritten(error)
+    }
+    do throws(SystemError) {
       try directory.synchronizeDirectory()
     } catch {
-      // Without a descriptor or space the call has not even begun.
-      let isRefusal = error.isTooManyFiles || error.isNoSpace || error.isPermission
-      return isRefusal ? .notWritten(error) : .unknown(error)
+      return error.isTooManyFiles ? .notDurable(error) : .unknown(error)
     }
     return nil
   }

@@ -33,7 +33,9 @@ extension Writer {
       },
       orElse: { failure in
         switch failure {
-        case .notWritten(let error): LogStoreError(error, "write the manifest", file: path)
+        // Either manifest serves the next attempt: nothing has been built on the new one.
+        case .notWritten(let error), .notDurable(let error):
+          LogStoreError(error, "write the manifest", file: path)
         case .unknown(let error): self.unknown(error, "replace the manifest", path)
         }
       })

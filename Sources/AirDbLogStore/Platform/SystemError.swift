@@ -29,6 +29,11 @@ extension SystemError {
   /// `EMFILE` or `ENFILE`: the process or the system is out of descriptors.
   package var isTooManyFiles: Bool { errno == EMFILE || errno == ENFILE }
 
+  /// The system had no space, no descriptor or no permission to give: nothing has been done, and
+  /// another attempt may succeed. Not so for a sync, which can fail with the same numbers for what was
+  /// written before.
+  package var isRefusal: Bool { isNoSpace || isTooManyFiles || isPermission }
+
   /// `EROFS`.
   package var isReadOnlyFileSystem: Bool { errno == EROFS }
 
