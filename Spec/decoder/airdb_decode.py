@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Reads a store by the specification alone.
 
-usage: airdb_decode.py STORE [--jsonl | --state | --check]
+usage: airdb_decode.py STORE [--jsonl | --state | --consumers | --check]
 
   --jsonl  every record of the log in commit order, one JSON object a line (the default)
   --state  the newest version of each key, in the order (HLC, arrival), in the same form
+  --consumers  the consumers, in the order of their names, one JSON object a line
   --check  verifies everything that the specification says of the store
 
 Fields: sequence, ordinal (in the commit), date (milliseconds since 1970), label, collection, id,
-type, hlc, payload (or payload64 where it is not UTF-8), author64, signature64 (null: absent).
+type, hlc, payload (or payload64 where it is not UTF-8), author64, signature64 (null: absent). Of a
+consumer: number, name, sequence (0: at the beginning), checksum, horizon, retention ("latest
+versions" or "history"), maximumAge, maximumBytes (null: none), registered, resets.
 
 Damage is told on standard error, a line each: "CLASS: FILE: offset N: what", the class being
 "corruption", "discarded tail", "derived data" or "unsupported format". Under corruption nothing
@@ -22,13 +25,14 @@ import json
 import os
 import sys
 
+from airdb import consumers
 from airdb.check import check
 from airdb.directory import DiskDirectory
 from airdb.errors import NO_STORE, UNSUPPORTED_FORMAT, DecodeError
 from airdb.store import Store
 
 FINE, DAMAGE, UNSUPPORTED, USAGE = 0, 1, 2, 3
-MODES = ("--jsonl", "--state", "--check")
+MODES = ("--jsonl", "--state", "--consumers", "--check")
 
 
 def line(entry):
@@ -53,6 +57,30 @@ def line(entry):
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
 
+def consumer_line(consumer):
+    """A consumer as a line of JSON."""
+    fields = {
+        "number": consumer.number,
+        "name": consumer.name.decode(),
+        "sequence": consumer.sequence,
+        "checksum": consumer.checksum,
+        "horizon": consumer.horizon,
+        "retention": "history" if consumer.retention == consumers.HISTORY else "latest versions",
+        "maximumAge": consumer.maximum_age if consumer.flags & consumers.HAS_AGE else None,
+        "maximumBytes": consumer.maximum_bytes if consumer.flags & consumers.HAS_BYTES else None,
+        "registered": consumer.registered_date,
+        "resets": consumer.resets,
+    }
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+
+
+def _consumers(store):
+    data = store.directory.read(consumers.NAME)
+    if data is None:
+        return []
+    return consumers.ConsumerFile(data, store.manifest.store_id).table.consumers
+
+
 def _base64(content):
     return None if content is None else base64.b64encode(content).decode()
 
@@ -66,6 +94,9 @@ def run(directory, mode, out, err):
             for finding in findings:
                 err.write(f"{finding}\n")
             out.write(_summary(store, findings))
+        elif mode == "--consumers":
+            for consumer in _consumers(store):
+                out.write(consumer_line(consumer) + "\n")
         else:
             for entry in store.entries() if mode == "--jsonl" else store.state():
                 out.write(line(entry) + "\n")

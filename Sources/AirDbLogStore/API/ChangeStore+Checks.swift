@@ -30,7 +30,8 @@ extension ChangeStore {
   ///
   /// The copy is complete and durable when this returns; after a crash before that it has no manifest
   /// and is no store. It is the same store at another place: one of the two should not be written any
-  /// more, since both would give out the same sequences.
+  /// more, since both would give out the same sequences. Its consumers are as far as they were when the
+  /// copy was begun: one that goes on with the copy gets again what it has had since.
   ///
   /// - Complexity: Copies all bytes of the store.
   public func backUp(to path: String) throws(LogStoreError) {

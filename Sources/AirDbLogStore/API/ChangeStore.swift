@@ -141,7 +141,7 @@ public final class ChangeStore: Sendable {
   }
 
   /// The writer, if this store may write here and now.
-  private var writer: Writer {
+  package var writer: Writer {
     get throws(LogStoreError) {
       guard let writer = try opened.writer else {
         throw LogStoreError(.readOnly, "The store is open read-only.")
@@ -301,7 +301,10 @@ extension ChangeStore {
     guard let writer = opened.writer, let lock = opened.engine.writerLock else { return }
     // In a forked child the files are the parent's to close.
     guard lock.isOwnProcess else { return }
-    defer { lock.release() }
+    defer {
+      opened.engine.consumers.close()
+      lock.release()
+    }
     opened.cleaner?.stop()
     try writer.close()
   }
@@ -338,6 +341,7 @@ extension ChangeStore {
         try checkProcess(current.engine)
         current.cleaner?.stop()
         try? writer.close()
+        current.engine.consumers.close()
         current.engine.files.removeAll()
         current.engine.writerLock?.release()
       }

@@ -45,6 +45,10 @@ public struct LogStoreError: Error, Sendable {
     public static let alreadyExists = Code(rawValue: "alreadyExists")
     /// Memory or time that was to be spent on a call ran into its bound, or it was cancelled.
     public static let cancelled = Code(rawValue: "cancelled")
+    /// There is no consumer of that name, or it has been retired.
+    public static let consumerNotFound = Code(rawValue: "consumerNotFound")
+    /// The consumer's changes are being delivered by another call.
+    public static let consumerBusy = Code(rawValue: "consumerBusy")
     /// The files changed under a read-only store more often than it could follow.
     public static let staleReader = Code(rawValue: "staleReader")
   }
@@ -97,6 +101,8 @@ public struct LogStoreError: Error, Sendable {
     case .forkedProcess: "Open the store in the child process itself."
     case .alreadyExists: "Choose a path where nothing is."
     case .cancelled: "Start it again when wanted."
+    case .consumerNotFound: "Register it again with consumer(named:retaining:from:)."
+    case .consumerBusy: "Wait until the other delivery has ended, or cancel it."
     case .staleReader: "Call refresh() and try again."
     default: "See the message."
     }

@@ -3,12 +3,21 @@ struct Backup {
   private let engine: Engine
   private let state: Published
   private let target: StoreDirectory
+  /// The content of the copy's consumer file, if it has one.
+  private let consumers: [UInt8]?
 
   init(_ engine: Engine, to path: String) throws(LogStoreError) {
     self.engine = engine
     target = StoreDirectory(path: path, platform: engine.platform)
     try engine.loadLiveness()
-    state = engine.snapshot
+    // The consumers first: by then all that they have reached is in the log, and the snapshot shows it.
+    var snapshot: Published?
+    consumers = try engine.consumers.copy {
+      let state = engine.snapshot
+      snapshot = state
+      return state.end
+    }
+    state = snapshot ?? engine.snapshot
   }
 
   func run() throws(LogStoreError) {
@@ -127,6 +136,11 @@ struct Backup {
         manifest.livenessChecksum = checksum
         try withBytes(of: bytes) { (bytes) throws(SystemError) in
           try target.writeSynced(bytes, to: target.liveness(manifest.generation))
+        }
+      }
+      if let consumers {
+        try withBytes(of: consumers) { (bytes) throws(SystemError) in
+          try target.writeSynced(bytes, to: target.consumers)
         }
       }
       try target.synchronizeDirectory()

@@ -100,9 +100,15 @@ package final class Cleaner: @unchecked Sendable {
     var fresh = Set<UInt64>()
     while let plan = CompactionPlan.choose(writer.engine.snapshot, urgency) {
       guard fresh.isDisjoint(with: plan.segments) else { break }
-      let outcome = try Compactor(writer).compact(
-        plan.segments, keeping: Compactor.Retention(),
-        isCancelled: { isCancelled() || monitor.withLock { isStopped } })
+      let consumers = try writer.engine.consumers.settled()
+      let pinnedAfter = consumers.leastPinned(
+        in: writer.engine.snapshot, now: writer.engine.platform.wallClockMilliseconds())
+      guard
+        let outcome = try Compactor(writer).compact(
+          plan.segments,
+          keeping: Compactor.Retention(pinnedAfter: pinnedAfter, consumers: consumers),
+          isCancelled: { isCancelled() || monitor.withLock { isStopped } })
+      else { continue }
       if let id = outcome.output { fresh.insert(id) }
       result.add(outcome)
       writer.engine.report(

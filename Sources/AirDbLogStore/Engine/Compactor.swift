@@ -18,6 +18,8 @@ package struct Compactor: Sendable {
     var pinnedAfter: UInt64 = .max
     /// Every version of the commits since this date, in milliseconds since 1970.
     var since: Int64 = .max
+    /// The consumers that ask for it.
+    var consumers: ConsumerRegistry.Reading
 
     func keeps(_ transaction: Transaction) -> Bool {
       transaction.sequence > pinnedAfter || transaction.date >= since
@@ -41,10 +43,11 @@ package struct Compactor: Sendable {
     var ranks: [UInt32: UInt64] = [:]
   }
 
-  /// Compacts the sealed segments with these ids, which must be neighbours in log order.
+  /// Compacts the sealed segments with these ids, which must be neighbours in log order. Nil if that
+  /// came to nothing since a consumer may ask for more meanwhile.
   func compact(
     _ ids: [UInt64], keeping retention: Retention, isCancelled: () -> Bool
-  ) throws(LogStoreError) -> Outcome {
+  ) throws(LogStoreError) -> Outcome? {
     try engine.loadLiveness()
     let state = engine.snapshot
     // What is dropped must have been superseded by commits that cannot be lost any more: those of
@@ -58,7 +61,11 @@ package struct Compactor: Sendable {
     try writer.reserveFileIds()
     let id = engine.fileIds.next()
     do throws(LogStoreError) {
-      return try compact(inputs, first, last, into: id, header, retention, isCancelled)
+      if let outcome = try compact(inputs, first, last, into: id, header, retention, isCancelled) {
+        return outcome
+      }
+      removeOutput(id)
+      return nil
     } catch {
       if error.code == .outcomeUnknown {
         // Which manifest will be found is unknown, or a sync failed: nothing may be built on that.
@@ -81,7 +88,7 @@ package struct Compactor: Sendable {
   private func compact(
     _ inputs: [Published.Sealed], _ first: SealedSegment, _ last: SealedSegment,
     into id: UInt64, _ header: SegmentHeader, _ retention: Retention, _ isCancelled: () -> Bool
-  ) throws(LogStoreError) -> Outcome {
+  ) throws(LogStoreError) -> Outcome? {
     var packed = try PackedWriter(
       engine, fileId: id, predecessor: header, firstSequence: first.info.firstSequence)
     var outcome = Outcome(segments: inputs.count)
@@ -100,7 +107,10 @@ package struct Compactor: Sendable {
     } else {
       removeOutput(id)
     }
-    try replace(copied, by: output)
+    let isDone: Void? = try engine.consumers.takingEffect(retention.consumers) {
+      () throws(LogStoreError) in try replace(copied, by: output)
+    }
+    guard isDone != nil else { return nil }
     if let info = output?.info {
       outcome.output = info.fileId
       outcome.bytesAfter = info.length + info.indexLength

@@ -12,6 +12,7 @@ package final class Engine: Sendable {
   package let published: Locked<Published>
   package let scheduler: any Scheduler
   package let fileIds: FileIds
+  package let consumers: ConsumerRegistry
   /// The writer's lock; nil when open read-only.
   package let writerLock: WriterLock?
   /// Held by whoever changes the list of sealed segments, from the look at the state to the manifest.
@@ -33,6 +34,8 @@ package final class Engine: Sendable {
     self.directory = directory
     self.manifest = manifest
     fileIds = FileIds(after: manifest.value)
+    consumers = ConsumerRegistry(
+      directory, storeId: manifest.value.storeId, isReadOnly: options.isReadOnly)
     self.published = Locked(published)
     self.scheduler = scheduler
     self.writerLock = writerLock

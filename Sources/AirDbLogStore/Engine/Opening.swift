@@ -82,7 +82,7 @@ package enum Opening {
     }
     let isData = names.contains { name in
       switch name {
-      case .segment, .index, .liveness: true
+      case .segment, .index, .liveness, .consumers: true
       default: false
       }
     }
@@ -259,6 +259,8 @@ package enum Opening {
       switch name {
       case .newManifest:
         directory.newManifest
+      case .newConsumers:
+        directory.newConsumers
       case .newIndex(let id) where id < manifest.fileIdLimit:
         directory.newIndex(id)
       case .newSegment(let id) where id < manifest.fileIdLimit:
@@ -489,7 +491,7 @@ package enum Opening {
     case .segment(let id), .newSegment(let id): id >= manifest.fileIdLimit
     case .index(let id), .newIndex(let id): id >= manifest.fileIdLimit
     case .liveness(let generation): generation > manifest.generation + 1
-    case .manifest, .newManifest, .lock: false
+    case .manifest, .newManifest, .lock, .consumers, .newConsumers: false
     }
   }
 }

@@ -22,6 +22,7 @@ struct Verifier {
       try checkSealed(position)
     }
     try checkTail()
+    try checkConsumers()
     if !report.isClean { try checkCurrency() }
     progress?(1)
     return report
@@ -68,6 +69,15 @@ struct Verifier {
     } catch {
       guard error.code == .corrupt || error.code == .unsupportedFormat else { throw error }
       add(path, error.offset, error.message)
+    }
+  }
+
+  private mutating func checkConsumers() throws(LogStoreError) {
+    do throws(LogStoreError) {
+      try engine.consumers.check()
+    } catch {
+      guard error.code == .corrupt || error.code == .unsupportedFormat else { throw error }
+      add(engine.directory.consumers, error.offset, error.message)
     }
   }
 

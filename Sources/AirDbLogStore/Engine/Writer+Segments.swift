@@ -304,5 +304,11 @@ extension Writer {
     }
   }
 
+  /// Makes a commit that is visible survive power loss, if it does not yet.
+  package func makeDurable(upTo sequence: UInt64) throws(LogStoreError) {
+    if let refusal { throw refusal }
+    if engine.published.withLock({ $0.durableEnd.sequence }) < sequence { try synchronize() }
+  }
+
   var publishedEnd: LogEnd { engine.published.withLock { $0.end } }
 }

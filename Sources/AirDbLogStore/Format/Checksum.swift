@@ -34,5 +34,6 @@ package enum Checksum {
     case page = 0x4547_4150  // "PAGE"
     case liveness = 0x4556_494C  // "LIVE"
     case manifest = 0x494E_414D  // "MANI"
+    case consumers = 0x534E_4F43  // "CONS"
   }
 }

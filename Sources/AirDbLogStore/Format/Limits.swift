@@ -9,6 +9,8 @@ package enum Limits {
   package static let label = 1_024
   package static let deletionValues = 64
   package static let manifest = 64 << 20
+  package static let consumers = 1_024
+  package static let consumerName = 256
   /// Of a segment, and of its index.
   package static let segment: UInt64 = 1 << 40
   package static let segmentRecords = UInt64(UInt32.max)

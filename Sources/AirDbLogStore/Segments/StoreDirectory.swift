@@ -11,6 +11,8 @@ package struct StoreDirectory: Sendable {
   package var manifest: String { path + "/MANIFEST" }
   package var newManifest: String { path + "/MANIFEST.new" }
   package var lock: String { path + "/LOCK" }
+  package var consumers: String { path + "/CONSUMERS" }
+  package var newConsumers: String { path + "/CONSUMERS.new" }
 
   package func segment(_ id: UInt64) -> String { path + "/" + hex(id) + ".segment" }
   package func newSegment(_ id: UInt64) -> String { path + "/" + hex(id) + ".segment.new" }
@@ -25,6 +27,8 @@ package struct StoreDirectory: Sendable {
     case manifest
     case newManifest
     case lock
+    case consumers
+    case newConsumers
     case segment(UInt64)
     case newSegment(UInt64)
     case index(UInt64)
@@ -37,6 +41,8 @@ package struct StoreDirectory: Sendable {
     case .manifest: manifest
     case .newManifest: newManifest
     case .lock: lock
+    case .consumers: consumers
+    case .newConsumers: newConsumers
     case .segment(let id): segment(id)
     case .newSegment(let id): newSegment(id)
     case .index(let id): index(id)
@@ -51,6 +57,8 @@ package struct StoreDirectory: Sendable {
     case "MANIFEST": return .manifest
     case "MANIFEST.new": return .newManifest
     case "LOCK": return .lock
+    case "CONSUMERS": return .consumers
+    case "CONSUMERS.new": return .newConsumers
     default: break
     }
     let utf8 = Array(name.utf8)

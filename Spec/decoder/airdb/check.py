@@ -1,6 +1,6 @@
 """Everything that the specification says of a store and that opening it does not check."""
 
-from . import hlc, index, liveness, manifest as manifests
+from . import consumers, hlc, index, liveness, manifest as manifests
 from .errors import DERIVED_DATA, DecodeError
 
 
@@ -17,6 +17,7 @@ def check(store):
     }
     findings += _check_indexes(store, ranked)
     findings += _check_liveness(store, ranked)
+    findings += consumers.check(store)
     return findings
 
 

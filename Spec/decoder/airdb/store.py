@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from . import block, hlc, manifest as manifests, packed, segment as segments
+from . import block, consumers, hlc, manifest as manifests, packed, segment as segments
 from .errors import DISCARDED_TAIL, NO_STORE, UNSUPPORTED_FORMAT, DecodeError
 from .layout import first_nonzero
 
@@ -60,6 +60,10 @@ class Store:
     def frames(self):
         return [frame for segment in self.segments for frame in segment.frames]
 
+    @property
+    def commits(self):
+        return [commit for frame in self.frames for commit in frame.transactions]
+
     def entries(self, frames=None):
         """All records in commit order, or those of some frames."""
         for frame in self.frames if frames is None else frames:
@@ -89,7 +93,8 @@ class Store:
             return manifests.decode(data)
         for name in self.directory.names():
             match = _NUMBERED_NAME.fullmatch(name)
-            if match and not self._is_unfinished_creation(name, *match.groups()):
+            is_data = match and not self._is_unfinished_creation(name, *match.groups())
+            if is_data or name == consumers.NAME:
                 raise DecodeError(f"absent, but there is {name}", manifests.NAME, 0)
         raise DecodeError("there is no store", manifests.NAME, 0, NO_STORE)
 

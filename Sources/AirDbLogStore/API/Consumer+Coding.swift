@@ -1,0 +1,52 @@
+// Between what callers see of a consumer and what the file holds.
+
+extension ConsumerTable.Place {
+  /// Nil at the beginning.
+  func position(in store: StoreId) -> Position? {
+    guard sequence > 0 else { return nil }
+    return Position(storeId: store, sequence: sequence, checksum: checksum)
+  }
+}
+
+extension Engine {
+  /// Before the first commit, with nothing that could have been deleted since.
+  var beginning: ConsumerTable.Place {
+    ConsumerTable.Place(horizon: manifest.value.retentionHorizon)
+  }
+
+  /// What the file says of a position, if that is one of this store.
+  func place(of position: Position) throws(LogStoreError) -> ConsumerTable.Place {
+    ConsumerTable.Place(sequence: position.sequence, checksum: position.checksum)
+  }
+}
+
+extension ConsumerTable.Retention {
+  init(_ retention: Consumer.Retention) {
+    switch retention {
+    case .latestVersions: self = .latestVersions
+    case .history(let age, let bytes):
+      self = .history(maximumAge: age.map(Self.milliseconds), maximumBytes: bytes)
+    }
+  }
+
+  /// Rounded up, and within bounds.
+  private static func milliseconds(_ duration: Duration) -> Int64 {
+    let (seconds, attoseconds) = duration.components
+    guard seconds >= 0, attoseconds >= 0 else { return 0 }
+    let whole = seconds.multipliedReportingOverflow(by: 1_000)
+    guard !whole.overflow else { return .max }
+    let part = (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+    let sum = whole.partialValue.addingReportingOverflow(part)
+    return sum.overflow ? .max : sum.partialValue
+  }
+}
+
+extension Consumer.Retention {
+  init(_ retention: ConsumerTable.Retention) {
+    switch retention {
+    case .latestVersions: self = .latestVersions
+    case .history(let age, let bytes):
+      self = .history(maximumAge: age.map { .milliseconds($0) }, maximumBytes: bytes)
+    }
+  }
+}

@@ -1,0 +1,389 @@
+/// Keeps the consumers of a store: in memory, and durably in the consumer file (Format 13).
+///
+/// Progress of a consumer writes one of the file's two slots, any other change a new file; so a slot
+/// that rots takes back progress, which is made again, and never a consumer. The file is read on
+/// first use.
+///
+/// After a sync or a rename that failed, or a write that failed for another reason than want, it is
+/// unknown what a crash would leave: the registry takes no more changes, and compactions may not
+/// rely on it, until the store is reopened.
+///
+/// Usable from any thread. `@unchecked Sendable`: the variables are only touched inside `monitor`.
+package final class ConsumerRegistry: @unchecked Sendable {
+  private let directory: StoreDirectory
+  private let storeId: StoreId
+  private let isReadOnly: Bool
+  private let monitor = Monitor()
+  /// What is on disk; nil: no file.
+  private var file: ConsumerFile?
+  private var isLoaded = false
+  /// Whether what was loaded is known to be durable.
+  private var isSettled = false
+  /// Whether another file may be on disk than `file` says.
+  private var mustReplace = false
+  private var openFile: OpenFile?
+  private var refusal: LogStoreError?
+
+  /// Raised by every change that may ask for more to be kept, before that is made. Compactions hold
+  /// the monitor while they take effect.
+  private let revision = Locked<UInt64>(0)
+  private let effect = Monitor()
+
+  package init(_ directory: StoreDirectory, storeId: StoreId, isReadOnly: Bool) {
+    self.directory = directory
+    self.storeId = storeId
+    self.isReadOnly = isReadOnly
+  }
+
+  /// The consumers now.
+  package var consumers: [ConsumerTable.Entry] {
+    get throws(LogStoreError) {
+      try monitor.withLock { () throws(LogStoreError) in
+        if let refusal, refusal.code == .closed { throw refusal }
+        try load()
+        return file?.current?.consumers ?? []
+      }
+    }
+  }
+
+  /// The consumer with a number that is no other's.
+  package func consumer(_ number: UInt64, _ name: [UInt8]) throws(LogStoreError)
+    -> ConsumerTable.Entry
+  {
+    guard let found = try consumers.first(where: { $0.number == number && $0.name == name }) else {
+      throw Self.notFound(name)
+    }
+    return found
+  }
+
+  /// Ends all use of the file. Called before the writer's lock is given back; waits for a change
+  /// under way.
+  package func close() {
+    monitor.withLock {
+      refusal = LogStoreError(.closed, "The store has been closed.")
+      openFile = nil
+    }
+  }
+
+  private static func notFound(_ name: [UInt8]) -> LogStoreError {
+    LogStoreError(
+      .consumerNotFound,
+      "There is no consumer \"\(String(decoding: name, as: UTF8.self))\", or not this one any more."
+    )
+  }
+}
+
+// MARK: - Changes
+
+extension ConsumerRegistry {
+  /// Registers a consumer, or answers the one with this name, whose retention is changed if it is
+  /// another one. `place` is asked for where a new one begins, when nothing is cleaned away any more
+  /// that it might ask for.
+  package func register(
+    _ name: [UInt8], _ retention: ConsumerTable.Retention, date: Int64,
+    at place: () throws(LogStoreError) -> ConsumerTable.Place
+  ) throws(LogStoreError) -> ConsumerTable.Entry {
+    if let known = try consumers.first(where: { $0.name == name }), known.retention == retention {
+      return known
+    }
+    try change { (table) throws(LogStoreError) in
+      if let index = table.index(named: name) {
+        table.consumers[index].retention = retention
+        return
+      }
+      guard table.consumers.count < Limits.consumers else {
+        throw LogStoreError(
+          .limitExceeded, "The store has \(Limits.consumers) consumers, which is the most.")
+      }
+      var entry = ConsumerTable.Entry(
+        number: table.nextNumber, name: name, registeredDate: date)
+      entry.retention = retention
+      entry.place = try place()
+      table.nextNumber += 1
+      table.insert(entry)
+    }
+    guard let entry = try consumers.first(where: { $0.name == name }) else {
+      throw Self.notFound(name)
+    }
+    return entry
+  }
+
+  /// Moves a consumer forward. Does nothing for a place that it has reached, nor after a reset if
+  /// `resets` says how often it had been reset when the progress was made. The commit must be
+  /// durable.
+  package func advance(
+    _ consumer: ConsumerTable.Entry, to place: ConsumerTable.Place, resets: UInt64? = nil
+  ) throws(LogStoreError) {
+    try monitor.withLock { () throws(LogStoreError) in
+      try prepare()
+      guard let file, var table = file.current,
+        let index = table.index(named: consumer.name),
+        table.consumers[index].number == consumer.number
+      else { throw Self.notFound(consumer.name) }
+      let entry = table.consumers[index]
+      guard entry.place.sequence < place.sequence, resets == nil || resets == entry.resets
+      else { return }
+      table.consumers[index].place = place
+      table.generation += 1
+      try write(table, file)
+    }
+  }
+
+  /// Moves a consumer to any place. The commit must be durable.
+  package func reset(
+    _ consumer: ConsumerTable.Entry, to place: () throws(LogStoreError) -> ConsumerTable.Place
+  ) throws(LogStoreError) {
+    try change { (table) throws(LogStoreError) in
+      let index = try Self.index(of: consumer, in: table)
+      table.consumers[index].place = try place()
+      table.consumers[index].resets += 1
+    }
+  }
+
+  /// Removes a consumer.
+  package func retire(_ consumer: ConsumerTable.Entry) throws(LogStoreError) {
+    try change { (table) throws(LogStoreError) in
+      table.consumers.remove(at: try Self.index(of: consumer, in: table))
+    }
+  }
+
+  /// Removes all consumers, even if the file is damaged.
+  package func retireAll() throws(LogStoreError) {
+    try monitor.withLock { () throws(LogStoreError) in
+      try checkWritable()
+      do throws(LogStoreError) {
+        try load()
+        guard file != nil else { return }
+      } catch {
+        guard error.code == .corrupt else { throw error }
+        file = nil
+      }
+      var table = file?.current ?? ConsumerTable()
+      table.consumers = []
+      try replace(with: table)
+      isLoaded = true
+    }
+  }
+
+  private static func index(
+    of consumer: ConsumerTable.Entry, in table: ConsumerTable
+  ) throws(LogStoreError) -> Int {
+    guard let index = table.index(named: consumer.name),
+      table.consumers[index].number == consumer.number
+    else { throw notFound(consumer.name) }
+    return index
+  }
+
+  /// Makes a change that is more than progress.
+  private func change(
+    _ body: (inout ConsumerTable) throws(LogStoreError) -> Void
+  ) throws(LogStoreError) {
+    try monitor.withLock { () throws(LogStoreError) in
+      try checkWritable()
+      try load()
+      // No compaction that began before this takes effect any more; one that begins now waits.
+      effect.withLock { revision.withLock { $0 += 1 } }
+      var table = file?.current ?? ConsumerTable()
+      try body(&table)
+      try replace(with: table)
+    }
+  }
+}
+
+// MARK: - What compactions may rely on
+
+extension ConsumerRegistry {
+  /// The consumers as a compaction found them, durably.
+  package struct Reading: Sendable {
+    package var consumers: [ConsumerTable.Entry]
+    fileprivate var revision: UInt64
+  }
+
+  /// The consumers, after they have been made durable if need be: what is cleaned away on the word of
+  /// a position must not be asked for again after a crash.
+  package func settled() throws(LogStoreError) -> Reading {
+    try monitor.withLock { () throws(LogStoreError) in
+      try prepare()
+      return Reading(
+        consumers: file?.current?.consumers ?? [], revision: revision.withLock { $0 })
+    }
+  }
+
+  /// The consumers as a copy of the store has them, as the bytes of a file; nil if there never was
+  /// one. None is beyond the end of the copy. A damaged file is copied as it is.
+  package func copy(until end: () -> LogEnd) throws(LogStoreError) -> [UInt8]? {
+    try monitor.withLock { () throws(LogStoreError) in
+      do throws(LogStoreError) {
+        try load()
+      } catch {
+        guard error.code == .corrupt else { throw error }
+        return try directory.contents(
+          of: directory.consumers, limit: ConsumerFile.greatestLength)
+      }
+      guard var table = file?.current else { return nil }
+      let end = end()
+      for index in table.consumers.indices
+      where table.consumers[index].place.sequence > end.sequence {
+        table.consumers[index].place.sequence = end.sequence
+        table.consumers[index].place.checksum = end.checksum
+      }
+      return ConsumerFile.make(table, storeId: storeId).bytes
+    }
+  }
+
+  /// Reads the file anew. Throws `corrupt` if it cannot be used.
+  package func check() throws(LogStoreError) {
+    try monitor.withLock { () throws(LogStoreError) in _ = try read() }
+  }
+
+  /// Runs `body`, by which a compaction takes effect, unless a consumer may ask for more since the
+  /// reading that it relies on; nil then. Changes that would ask for more wait meanwhile.
+  package func takingEffect<Result>(
+    _ reading: Reading, _ body: () throws(LogStoreError) -> Result
+  ) throws(LogStoreError) -> Result? {
+    try effect.withLock { () throws(LogStoreError) in
+      guard revision.withLock({ $0 }) == reading.revision else { return nil }
+      return try body()
+    }
+  }
+}
+
+// MARK: - The file
+
+extension ConsumerRegistry {
+  /// How often a reader looks again at a file that the writer is changing.
+  private static let attempts = 16
+
+  private func load() throws(LogStoreError) {
+    if isLoaded { return }
+    file = try read()
+    isLoaded = true
+    isSettled = file == nil
+  }
+
+  private func read() throws(LogStoreError) -> ConsumerFile? {
+    let path = directory.consumers
+    var failure: FormatError?
+    for _ in 0..<(isReadOnly ? Self.attempts : 1) {
+      guard
+        let bytes = try directory.contents(of: path, limit: ConsumerFile.greatestLength)
+      else { return nil }
+      do throws(ConsumerFile.Failure) {
+        return try withBytes(of: bytes) { (bytes) throws(ConsumerFile.Failure) in
+          try ConsumerFile.decode(bytes, storeId: storeId)
+        }
+      } catch {
+        switch error {
+        case .unsupported(let what):
+          throw LogStoreError(.unsupportedFormat, "The consumer file needs \(what).", file: path)
+        case .damaged(let reason): failure = reason
+        }
+      }
+    }
+    throw .corrupt(failure ?? FormatError("it cannot be read"), file: path)
+  }
+
+  private func checkWritable() throws(LogStoreError) {
+    if let refusal { throw refusal }
+    if isReadOnly { throw LogStoreError(.readOnly, "The store is open read-only.") }
+  }
+
+  /// Makes sure that changes can be made on top of what is there.
+  private func prepare() throws(LogStoreError) {
+    try checkWritable()
+    try load()
+    guard let table = file?.current, !isSettled || mustReplace else { return }
+    if mustReplace { return try replace(with: table) }
+    // A process that died, or a sync of it that failed, may have left it in the cache only.
+    let opened = try existingFile()
+    do throws(SystemError) {
+      if FailedSyncs.contains(try opened.identity()) {
+        openFile = nil
+      } else {
+        try opened.synchronize()
+        try directory.synchronizeDirectory()
+        isSettled = true
+        return
+      }
+    } catch {
+      throw outcome(error, "make the consumers durable")
+    }
+    try replace(with: table)
+  }
+
+  private func existingFile() throws(LogStoreError) -> OpenFile {
+    if let openFile { return openFile }
+    do throws(SystemError) {
+      let opened = try directory.open(directory.consumers, .readWrite)
+      openFile = opened
+      return opened
+    } catch {
+      throw LogStoreError(error, "open the consumer file", file: directory.consumers)
+    }
+  }
+
+  /// Puts a table into the slot that does not hold the current one.
+  private func write(_ table: ConsumerTable, _ current: ConsumerFile) throws(LogStoreError) {
+    let opened = try existingFile()
+    let slot = current.nextSlot
+    do throws(SystemError) {
+      try withBytes(of: current.encode(table, in: slot, storeId: storeId)) {
+        (bytes) throws(SystemError) in
+        try opened.writeAll(bytes, at: current.offset(of: slot))
+      }
+    } catch {
+      throw outcome(error, "save the position of a consumer")
+    }
+    do throws(SystemError) {
+      try opened.synchronize()
+    } catch {
+      throw unknown(error, "save the position of a consumer")
+    }
+    file?.slots[slot] = table
+  }
+
+  /// Puts a new file with the table in the place of the one before.
+  private func replace(with changed: ConsumerTable) throws(LogStoreError) {
+    var table = changed
+    table.generation = (file?.current?.generation ?? 0) + 1
+    let (next, bytes) = ConsumerFile.make(table, storeId: storeId)
+    do throws(SystemError) {
+      try withBytes(of: bytes) { (bytes) throws(SystemError) in
+        try directory.writeSynced(bytes, to: directory.newConsumers)
+      }
+    } catch {
+      // The one before is in force; what there is of the new one takes space.
+      try? directory.remove(directory.newConsumers)
+      throw LogStoreError(error, "write the consumer file", file: directory.newConsumers)
+    }
+    openFile = nil
+    mustReplace = true
+    do throws(SystemError) {
+      try directory.rename(directory.newConsumers, to: directory.consumers)
+      try directory.synchronizeDirectory()
+    } catch {
+      throw outcome(error, "replace the consumer file")
+    }
+    file = next
+    isSettled = true
+    mustReplace = false
+  }
+
+  /// For want of space, descriptors or permission nothing has happened that another attempt would
+  /// not put right.
+  private func outcome(_ error: SystemError, _ action: String) -> LogStoreError {
+    if error.isNoSpace || error.isTooManyFiles || error.isPermission {
+      return LogStoreError(error, action, file: directory.consumers)
+    }
+    return unknown(error, action)
+  }
+
+  private func unknown(_ error: SystemError, _ action: String) -> LogStoreError {
+    let unknown = LogStoreError(
+      .outcomeUnknown,
+      "Could not \(action): \(error.description). Whether that was changed is unknown; no consumer can be changed until the store is reopened.",
+      file: directory.consumers, errno: error.errno)
+    refusal = unknown
+    return unknown
+  }
+}
