@@ -90,6 +90,7 @@ import Testing
       configuration.segmentRecords = 50
       configuration.segmentBytes = 16 << 10
       configuration.durability = durability
+      configuration.cleansAutomatically = true
       let failures = Locked<[LogStoreError]>([])
       configuration.eventHandler = { event in
         if case .failed(let error) = event { failures.withLock { $0.append(error) } }
@@ -106,7 +107,7 @@ import Testing
         try await store.apply(batch)
       }
       // Only a guard against a hang: what is waited for comes within seconds.
-      let deadline = ContinuousClock.now + .seconds(60)
+      let deadline = ContinuousClock.now + .seconds(300)
       // Sealed segments hold no more than the idle bound, and the log is no longer than a segment.
       func isBounded() throws -> Bool {
         let statistics = try store.statistics()
