@@ -113,6 +113,15 @@ let package = Package(
   ]
 #endif
 
+// Benchmarks of the engine's parts, which only this package can reach. Everything else about
+// benchmarks is a package of its own, in the folder Benchmarks.
+if Context.environment["AIRDB_MICRO_BENCHMARKS"] != nil {
+  package.targets.append(
+    .executableTarget(
+      name: "micro-benchmarks", dependencies: ["AirDbLogStore", "HlcText", "TestSupport"],
+      path: "Benchmarks/Micro", swiftSettings: settings))
+}
+
 if appleStandIns != nil {
   // Nothing is built that is not looked at.
   let kept = [
