@@ -128,6 +128,55 @@ struct Examples {
     }
   }
 
+  @Test func history() async throws {
+    let store = try ChangeStore.inMemory()
+    try await store.apply(changes, author: "extension")
+    // example: History
+    var filter = CommitFilter()
+    filter.excludedAuthors = ["main app"]
+    filter.collections = ["notes"]
+
+    var position: Position?
+    while true {
+      let page = try store.commits(after: position, matching: filter, limit: 100)
+      for commit in page.commits {
+        for change in commit.changes where change.type != .delete {
+          print(commit.author, try change.record().payload.count)
+        }
+      }
+      position = page.next
+      if page.isLast { break }
+    }
+    // end
+    #expect(try position == store.position)
+  }
+
+  @Test func positions() async throws {
+    let store = try ChangeStore.inMemory()
+    try await store.apply(changes)
+    let observer = Task {
+      var seen: Position?
+      // example: Positions
+      for await _ in store.positions {
+        while true {
+          let page = try store.commits(after: seen, limit: 100)
+          for commit in page.commits {
+            print(commit.author, commit.changes.map(\.key.id))
+          }
+          seen = page.next
+          if page.isLast { break }
+        }
+      }
+      // end
+      return seen
+    }
+    // It has caught up, and waits for more.
+    while store.signal.waiterCount == 0 { await Task.yield() }
+    let end = try store.position
+    try store.close()
+    #expect(try await observer.value == end)
+  }
+
   @Test func durability() async throws {
     try await withTemporaryDirectory { directory in
       let path = directory + "/store"

@@ -45,7 +45,7 @@ struct FloorTests {
     "Segments": ["LogStoreError"],
     "Engine": [
       "LogStoreError", "Durability", "Configuration", "StoreEvent", "Statistics",
-      "VerificationReport",
+      "VerificationReport", "Position",
     ],
   ]
 

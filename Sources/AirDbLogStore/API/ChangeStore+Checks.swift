@@ -100,7 +100,7 @@ public struct Statistics: Sendable, Hashable {
   public var unsealedRecords: UInt64 = 0
   /// Bytes of the cache that are in use now.
   public var cacheBytes = 0
-  /// Filters, fences and bitmaps that have been loaded.
+  /// Filters, fences and bitmaps that have been loaded, and what is known of where commits are.
   public var residentIndexBytes = 0
   /// 32 hexadecimal digits.
   public var storeId = ""

@@ -72,9 +72,7 @@ extension ChangeStore {
     get throws(LogStoreError) {
       let engine = try engine
       let end = engine.published.withLock { $0.end }
-      guard end.sequence > 0 else { return nil }
-      return Position(
-        storeId: engine.manifest.value.storeId, sequence: end.sequence, checksum: end.checksum)
+      return end.sequence > 0 ? engine.position(at: end) : nil
     }
   }
 }

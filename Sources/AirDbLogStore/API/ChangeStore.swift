@@ -31,6 +31,8 @@ public final class ChangeStore: Sendable {
   /// Where the cleaner works by itself; nil if it does not.
   private let cleanerScheduler: (any Scheduler)?
   private let state: Locked<State>
+  /// Told of what is committed, refreshed, and taken up again.
+  package let signal = CommitSignal()
   /// Held while the store is reopened, suspended or closed.
   private let transition = Monitor()
 
@@ -38,6 +40,8 @@ public final class ChangeStore: Sendable {
     case open(Opening.Opened)
     case suspended
     case closed
+
+    var isSuspended: Bool { if case .suspended = self { true } else { false } }
   }
 
   /// Opens the store in a directory, or creates it.
@@ -90,10 +94,24 @@ public final class ChangeStore: Sendable {
     cleanerScheduler =
       configuration.cleansAutomatically && scheduler == nil
       ? QueueScheduler(label: "airdb.log.cleaner") : nil
-    state = Locked(
-      .open(
-        try Opening.open(
-          directory, options, scheduler: self.scheduler, cleanerScheduler: cleanerScheduler)))
+    let opened = try Opening.open(
+      directory, options, scheduler: self.scheduler, cleanerScheduler: cleanerScheduler)
+    state = Locked(.open(opened))
+    observe(opened)
+  }
+
+  deinit { signal.finish() }
+
+  /// Has observers told of what a writer publishes.
+  private func observe(_ opened: Opening.Opened) {
+    opened.writer?.publishHook = { [signal] in signal.notify() }
+  }
+
+  /// Goes over to another engine, and has observers look at what it shows.
+  private func take(_ opened: Opening.Opened) {
+    observe(opened)
+    state.withLock { $0 = .open(opened) }
+    signal.notify()
   }
 
   // MARK: State
@@ -229,11 +247,7 @@ extension ChangeStore {
     return ApplyResult(
       accepted: outcome.accepted, superseded: outcome.superseded,
       conflictingTies: outcome.conflictingTies,
-      position: outcome.end.map { end in
-        Position(
-          storeId: writer.engine.manifest.value.storeId, sequence: end.sequence,
-          checksum: end.checksum)
-      })
+      position: outcome.end.map { writer.engine.position(at: $0) })
   }
 
   /// What ``apply(_:author:)`` would refuse about the records of a batch: an error for each, with
@@ -286,6 +300,7 @@ extension ChangeStore {
   ///   same, and the next open recovers.
   public func close() throws(LogStoreError) {
     try transition.withLock { () throws(LogStoreError) in
+      defer { signal.finish() }
       try leave(for: .closed)
     }
   }
@@ -297,6 +312,10 @@ extension ChangeStore {
       return state
     }
     guard case .open(let opened) = current else { return }
+    opened.engine.end(
+      next.isSuspended
+        ? LogStoreError(.expired, "The store has been suspended since this was fetched.")
+        : LogStoreError(.closed, "The store has been closed."))
     defer { opened.engine.files.removeAll() }
     guard let writer = opened.writer, let lock = opened.engine.writerLock else { return }
     // In a forked child the files are the parent's to close.
@@ -326,7 +345,7 @@ extension ChangeStore {
       guard case .suspended = state.withLock({ $0 }) else { return }
       let opened = try Opening.open(
         directory, options, scheduler: scheduler, cleanerScheduler: cleanerScheduler)
-      state.withLock { $0 = .open(opened) }
+      take(opened)
     }
   }
 
@@ -342,12 +361,14 @@ extension ChangeStore {
         current.cleaner?.stop()
         try? writer.close()
         current.engine.consumers.close()
+        current.engine.end(
+          LogStoreError(.expired, "The store has been reopened since this was fetched."))
         current.engine.files.removeAll()
         current.engine.writerLock?.release()
       }
       let fresh = try Opening.open(
         directory, options, scheduler: scheduler, cleanerScheduler: cleanerScheduler)
-      state.withLock { $0 = .open(fresh) }
+      take(fresh)
     }
   }
 
@@ -367,7 +388,7 @@ extension ChangeStore {
       guard current.writer == nil, engine == nil || engine === current.engine else { return }
       let fresh = try Opening.openForReading(
         directory, options, scheduler, previous: current.engine)
-      state.withLock { $0 = .open(fresh) }
+      take(fresh)
     }
   }
 

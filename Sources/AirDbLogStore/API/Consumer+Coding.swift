@@ -4,7 +4,8 @@ extension ConsumerTable.Place {
   /// Nil at the beginning.
   func position(in store: StoreId) -> Position? {
     guard sequence > 0 else { return nil }
-    return Position(storeId: store, sequence: sequence, checksum: checksum)
+    return Position(
+      storeId: store.description, sequence: sequence, checksum: checksum, horizon: horizon)
   }
 }
 
@@ -16,7 +17,9 @@ extension Engine {
 
   /// What the file says of a position, if that is one of this store.
   func place(of position: Position) throws(LogStoreError) -> ConsumerTable.Place {
-    ConsumerTable.Place(sequence: position.sequence, checksum: position.checksum)
+    try validate(position)
+    return ConsumerTable.Place(
+      sequence: position.sequence, checksum: position.checksum, horizon: position.horizon)
   }
 }
 

@@ -49,6 +49,18 @@ public struct LogStoreError: Error, Sendable {
     public static let consumerNotFound = Code(rawValue: "consumerNotFound")
     /// The consumer's changes are being delivered by another call.
     public static let consumerBusy = Code(rawValue: "consumerBusy")
+    /// A position is of another store.
+    public static let foreignPosition = Code(rawValue: "foreignPosition")
+    /// A position lies beyond the end of the log: the store was restored from an earlier state, or a
+    /// power loss took commits that had not asked to survive it.
+    public static let positionBeyondEnd = Code(rawValue: "positionBeyondEnd")
+    /// A position names a commit that is another one now: the store was restored from an earlier
+    /// state and has been written since.
+    public static let positionDiverged = Code(rawValue: "positionDiverged")
+    /// Deletions behind a position may have been purged, so that going on from there could miss them.
+    public static let historyPurged = Code(rawValue: "historyPurged")
+    /// A change was fetched before the store was suspended or reopened.
+    public static let expired = Code(rawValue: "expired")
     /// The files changed under a read-only store more often than it could follow.
     public static let staleReader = Code(rawValue: "staleReader")
   }
@@ -103,6 +115,12 @@ public struct LogStoreError: Error, Sendable {
     case .cancelled: "Start it again when wanted."
     case .consumerNotFound: "Register it again with consumer(named:retaining:from:)."
     case .consumerBusy: "Wait until the other delivery has ended, or cancel it."
+    case .foreignPosition: "Use a position of this store, or begin without one."
+    case .positionBeyondEnd, .positionDiverged:
+      "Begin without a position; a read-only store may only have to be refreshed."
+    case .historyPurged:
+      "Begin without a position, and drop what the newest versions do not have any more."
+    case .expired: "Fetch it again."
     case .staleReader: "Call refresh() and try again."
     default: "See the message."
     }

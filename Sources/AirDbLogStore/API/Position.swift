@@ -1,4 +1,8 @@
 /// A place in a store's log: behind one commit.
+///
+/// Keep one to go on reading from there later, as with ``ChangeStore/commits(after:matching:limit:byteLimit:)``.
+/// A position that does not fit the store any more is an error there, never a wrong answer; but a commit
+/// that has been cleaned away entirely cannot be compared, and its position is taken on trust.
 public struct Position: Sendable, Hashable, Codable {
   /// The store, as 32 hexadecimal digits.
   public let storeId: String
@@ -7,11 +11,15 @@ public struct Position: Sendable, Hashable, Codable {
   /// The checksum of the commit, which tells it from another one with its sequence in a copy of
   /// the store that went another way.
   public let checksum: UInt32
+  /// The commit up to which deletions may have been purged when the reading that came here began:
+  /// whoever begins later has not missed those. 0: none.
+  public let horizon: UInt64
 
-  package init(storeId: StoreId, sequence: UInt64, checksum: UInt32) {
-    self.storeId = storeId.description
+  package init(storeId: String, sequence: UInt64, checksum: UInt32, horizon: UInt64) {
+    self.storeId = storeId
     self.sequence = sequence
     self.checksum = checksum
+    self.horizon = horizon
   }
 }
 

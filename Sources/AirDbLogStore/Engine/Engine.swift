@@ -9,12 +9,16 @@ package final class Engine: Sendable {
   package let files: FileTable
   package let cache: BlockCache
   package let manifest: ManifestStore
+  /// As positions have it.
+  package let storeId: String
   package let published: Locked<Published>
   package let scheduler: any Scheduler
   package let fileIds: FileIds
   package let consumers: ConsumerRegistry
   /// The writer's lock; nil when open read-only.
   package let writerLock: WriterLock?
+  /// Why what was read earlier must not be read on, once that is so.
+  package let ended = Locked<LogStoreError?>(nil)
   /// Held by whoever changes the list of sealed segments, from the look at the state to the manifest.
   package let structure = Monitor()
   /// One thread at a time loads an index or builds it again.
@@ -33,6 +37,7 @@ package final class Engine: Sendable {
     self.options = options
     self.directory = directory
     self.manifest = manifest
+    storeId = manifest.value.storeId.description
     fileIds = FileIds(after: manifest.value)
     consumers = ConsumerRegistry(
       directory, storeId: manifest.value.storeId, isReadOnly: options.isReadOnly)
@@ -42,6 +47,10 @@ package final class Engine: Sendable {
     files = FileTable(directory: directory, capacity: options.maximumOpenFiles)
     self.cache = cache ?? BlockCache(capacity: options.cacheBytes)
   }
+
+  /// What was read from this engine and still depends on it can not be read on. The first reason is
+  /// kept.
+  package func end(_ reason: LogStoreError) { ended.withLock { if $0 == nil { $0 = reason } } }
 
   package func report(_ event: StoreEvent) { options.eventHandler?(event) }
 

@@ -40,12 +40,18 @@ package final class SealedSegment: Sendable {
   package let loadedIndex = Locked<SealedIndex?>(nil)
   /// How often the index has been built again.
   package let rebuilds = Locked<UInt16>(0)
-  private let hold: FileHold
+  /// Keeps the segment's files.
+  package let hold: FileHold
+  /// Where its frames are.
+  package let frames: FrameMap
 
-  /// `hold` is that of the rows it was sealed from, if readers may still use those.
-  package init(_ info: Manifest.Segment, hold: FileHold = FileHold()) {
+  /// `hold` and `frames` are those of the rows it was sealed from, if readers may still use those.
+  package init(
+    _ info: Manifest.Segment, hold: FileHold = FileHold(), frames: FrameMap = FrameMap()
+  ) {
     self.info = info
     self.hold = hold
+    self.frames = frames
   }
 
   /// Has `work` done when no reader uses the segment's files any more.

@@ -231,7 +231,7 @@ package struct Recovery {
   ) throws(LogStoreError) -> Scanned {
     let id = candidate.id
     let path = directory.segment(id)
-    let log = RowLog(fileId: id, base: firstRow)
+    let log = RowLog(fileId: id, base: firstRow, after: position)
     var tail = Recovered.Tail(
       fileId: id, log: log, firstSequence: 0, end: position, length: UInt64(SegmentHeader.size),
       size: candidate.size, commitDate: result.commitDate, isDirty: false, needsSync: false)

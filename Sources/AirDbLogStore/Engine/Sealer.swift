@@ -83,7 +83,8 @@ package struct Sealer {
         job.state.record(in: &manifest)
       }
     }
-    return .sealed(SealedSegment(info, hold: job.log.hold), rowOfRank: index.rowOfRank)
+    return .sealed(
+      SealedSegment(info, hold: job.log.hold, frames: job.log.frames), rowOfRank: index.rowOfRank)
   }
 
   /// The manifest of a close: the log ends where it is durable, and the liveness reflects all of it.

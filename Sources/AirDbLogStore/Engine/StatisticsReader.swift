@@ -13,6 +13,7 @@ extension Engine {
       result.residentIndexBytes +=
         Int(sealed.dead.count > 0 ? info.entryCount / 8 : 0)
         + (sealed.segment.loadedIndex.withLock { $0 }?.residentBytes ?? 0)
+        + sealed.segment.frames.residentBytes
     }
     result.sealedSegments = state.sealed.count
     for log in state.tail {

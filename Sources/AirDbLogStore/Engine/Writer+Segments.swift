@@ -77,7 +77,8 @@ extension Writer {
       try? engine.directory.remove(path)
       throw LogStoreError(error, "sync a new segment's entry", file: path)
     }
-    let log = RowLog(fileId: id, base: nextRow)
+    let log = RowLog(
+      fileId: id, base: nextRow, after: LogEnd(sequence: lastSequence, checksum: lastChecksum))
     file = created
     self.log = log
     fileId = id

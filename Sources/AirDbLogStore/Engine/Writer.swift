@@ -4,8 +4,8 @@ internal import HlcText
 /// durable state.
 ///
 /// Invariants:
-/// - Everything but `queue`, `failure`, `cleanerHook`, `syncState`, `syncTarget` and `reduced` is touched
-///   by the leader of the commit queue only.
+/// - Everything but `queue`, `failure`, the hooks, `syncState`, `syncTarget` and `reduced` is touched by
+///   the leader of the commit queue only.
 /// - Rows of a frame are in the active log before the frame is written, and visible only after it has
 ///   reached its durability level.
 /// - All frames of a group go to one segment: before a segment is rolled over, what is staged is
@@ -23,6 +23,8 @@ package final class Writer: @unchecked Sendable {
   /// Told that segments were sealed (true) or that something was committed. Set before the first
   /// batch.
   package var cleanerHook: (@Sendable (_ hasSealed: Bool) -> Void)?
+  /// Told that something can be seen that could not before. Set before the first batch.
+  package var publishHook: (@Sendable () -> Void)?
 
   /// Set once: why no more is written.
   let failure = Locked<LogStoreError?>(nil)
@@ -172,6 +174,7 @@ extension Writer {
     if frames.count > 0 { error = writeAndSync() }
     if error == nil, frames.count > 0 {
       publish()
+      publishHook?()
       if engine.options.durability != .powerLoss { scheduleSync(frames.count) }
       cleanerHook?(false)
     }

@@ -7,15 +7,26 @@ package struct Transaction: Sendable, Equatable {
   package var checksum: UInt32
   package var label: String
   package var recordCount: UInt32
+
+  package init(
+    sequence: UInt64, date: Int64, checksum: UInt32, label: String, recordCount: UInt32
+  ) {
+    self.sequence = sequence
+    self.date = date
+    self.checksum = checksum
+    self.label = label
+    self.recordCount = recordCount
+  }
 }
 
 /// The transaction table of a packed frame (Format 5.2).
 package enum TransactionTable {
   package static func encode(_ transactions: [Transaction], into out: inout ByteBuffer) {
     var labels: [String] = []
-    var indexes: [String: Int] = [:]
-    for transaction in transactions where indexes[transaction.label] == nil {
-      indexes[transaction.label] = labels.count
+    // By their bytes: a dictionary of texts would take spellings that look alike for one.
+    var indexes: [[UInt8]: Int] = [:]
+    for transaction in transactions where indexes[Array(transaction.label.utf8)] == nil {
+      indexes[Array(transaction.label.utf8)] = labels.count
       labels.append(transaction.label)
     }
     out.appendVarint(UInt64(labels.count))
@@ -30,7 +41,7 @@ package enum TransactionTable {
       out.appendVarint(transaction.sequence - sequence)
       out.appendZigzag(transaction.date - date)
       out.append(transaction.checksum)
-      out.appendVarint(UInt64(indexes[transaction.label] ?? 0))
+      out.appendVarint(UInt64(indexes[Array(transaction.label.utf8)] ?? 0))
       out.appendVarint(UInt64(transaction.recordCount))
       sequence = transaction.sequence
       date = transaction.date

@@ -16,6 +16,10 @@ package final class RowLog: @unchecked Sendable {
   package let base: UInt64
   /// Keeps the segment's file: a reader may have it as rows when it has long been sealed, and more.
   package let hold = FileHold()
+  /// Where its frames are.
+  package let frames: FrameMap
+  /// What its first frame follows: the end of the log before it.
+  package let start: LogEnd
 
   private let lock = Lock()
   private var rows: ContiguousArray<Row> = []
@@ -55,9 +59,14 @@ package final class RowLog: @unchecked Sendable {
 
   package static let never = UInt64.max
 
-  package init(fileId: UInt64, base: UInt64) {
+  /// `start` is what the segment follows; of no use for a log whose frames are not read again.
+  package init(fileId: UInt64, base: UInt64, after start: LogEnd = LogEnd()) {
     self.fileId = fileId
     self.base = base
+    self.start = start
+    frames = FrameMap(
+      start: FrameMap.Boundary(
+        offset: UInt64(SegmentHeader.size), sequence: start.sequence, checksum: start.checksum))
     // Number 0 is the absent node, as in the index.
     _ = nodes.index(of: UnsafeRawBufferPointer(start: nil, count: 0))
   }

@@ -38,13 +38,29 @@ package struct FrameReader {
   package func forEachBlock(
     _ body: (DecodedBlock, UInt64) throws(FormatError) -> Void
   ) throws(FormatError) {
+    try forEachBlockHeader { (header, position) throws(FormatError) in
+      let bytes = UnsafeRawBufferPointer(
+        rebasing: frame.bytes[position..<(position + Int(header.length))])
+      let block: DecodedBlock
+      do throws(FormatError) {
+        block = try DecodedBlock(bytes)
+      } catch {
+        throw FormatError(error.reason, at: position + error.offset)
+      }
+      try body(block, frame.offset + UInt64(position))
+    }
+  }
+
+  /// Calls `body` with the header of each block and its offset in the frame.
+  package func forEachBlockHeader(
+    _ body: (BlockHeader, Int) throws(FormatError) -> Void
+  ) throws(FormatError) {
     var position = frame.header.bodyStart
     var records: UInt32 = 0
     for _ in 0..<frame.header.blockCount {
       let rest = UnsafeRawBufferPointer(rebasing: frame.bytes[position...])
       let header = try BlockHeader.decode(rest)
-      let length = Int(header.length)
-      guard length <= rest.count else {
+      guard header.length <= UInt64(rest.count) else {
         throw FormatError("a block past the end of its frame", at: position)
       }
       guard header.firstRecord == records else {
@@ -53,15 +69,11 @@ package struct FrameReader {
       guard header.hasOrdinals == (frame.header.kind == .packed) else {
         throw FormatError("a block that does not belong into its frame", at: position)
       }
-      let block: DecodedBlock
-      do throws(FormatError) {
-        block = try DecodedBlock(UnsafeRawBufferPointer(rebasing: rest[..<length]))
-      } catch {
-        throw FormatError(error.reason, at: position + error.offset)
-      }
-      try body(block, frame.offset + UInt64(position))
-      records += header.recordCount
-      position += length
+      try body(header, position)
+      let (next, overflow) = records.addingReportingOverflow(header.recordCount)
+      guard !overflow else { throw FormatError("more records than a frame has", at: position) }
+      records = next
+      position += Int(header.length)
     }
     guard records == frame.header.recordCount else {
       throw FormatError("a frame with another number of records than its header says", at: 40)

@@ -32,6 +32,13 @@ package struct SegmentScan {
   /// Starts again at a frame boundary that an earlier scan reached.
   package mutating func seek(to offset: UInt64) { self.offset = offset }
 
+  /// Goes to a frame boundary: what follows it must connect to the frame that the boundary is behind.
+  package mutating func seek(to boundary: FrameMap.Boundary) {
+    offset = boundary.offset
+    end = LogEnd(
+      segment: fileId, length: offset, sequence: boundary.sequence, checksum: boundary.checksum)
+  }
+
   /// What frame headers say about commits that may not be there any more.
   package struct Evidence: Equatable {
     /// The greatest watermark: commits up to it were durable.
@@ -62,17 +69,28 @@ package struct SegmentScan {
 
   /// The next valid frame, or nil where the log ends in this segment.
   package mutating func next() throws(SystemError) -> Frame? {
-    guard let header = try headerAt(offset), fits(header) else { return nil }
-    guard let length = Int(exactly: header.length) else { return nil }
+    guard let header = try peek(), let length = Int(exactly: header.length) else { return nil }
     let bytes = try buffer.read(file, at: offset, count: length)
     guard bytes.count == length, Self.bodyHolds(header, bytes, file: fileId, offset: offset)
     else { return nil }
     let frame = Frame(header: header, offset: offset, bytes: bytes)
+    skip(header)
+    return frame
+  }
+
+  /// The header of the next frame, checked in itself and against the frame before it; nil where the
+  /// log ends in this segment. The rest of the frame has not been looked at.
+  package mutating func peek() throws(SystemError) -> FrameHeader? {
+    guard let header = try headerAt(offset), fits(header) else { return nil }
+    return header
+  }
+
+  /// Passes over the frame that ``peek()`` has found.
+  package mutating func skip(_ header: FrameHeader) {
     evidence.add(header)
     offset += header.length
     end = LogEnd(
       segment: fileId, length: offset, sequence: header.sequence, checksum: header.checksum)
-    return frame
   }
 
   private mutating func headerAt(_ offset: UInt64) throws(SystemError) -> FrameHeader? {
