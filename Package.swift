@@ -40,6 +40,7 @@ let package = Package(
   products: [
     .library(name: "AirDbContract", targets: ["AirDbContract"]),
     .library(name: "AirDbLogStore", targets: ["AirDbLogStore"]),
+    .library(name: "AirDbAdapterTesting", targets: ["AirDbAdapterTesting"]),
     .executable(name: "airdb-log", targets: ["airdb-log"]),
   ],
   traits: [
@@ -61,6 +62,8 @@ let package = Package(
       name: "AirDbLogStore",
       dependencies: contract + ["HlcText", "CAirDbPlatform"] + system, exclude: excluded,
       resources: resources, swiftSettings: settings),
+    // The contract as checks for any adapter. Knows nothing of the engine.
+    .target(name: "AirDbAdapterTesting", dependencies: contract, swiftSettings: settings),
     // Without access to what is `package`: the tool is a client of the library like any other.
     .executableTarget(
       name: "airdb-log", dependencies: ["AirDbLogStore"], packageAccess: false,
@@ -88,10 +91,15 @@ let package = Package(
       name: "ToolTests", dependencies: ["airdb-log", "AirDbLogStore"], packageAccess: false,
       swiftSettings: settings),
     .testTarget(
-      name: "DocumentationTests", dependencies: ["AirDbLogStore", "TestSupport"],
+      name: "DocumentationTests",
+      dependencies: ["AirDbLogStore", "AirDbAdapterTesting", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
       name: "CodecTests", dependencies: ["AirDbLogStore", "TestSupport"], swiftSettings: settings),
+    .testTarget(
+      name: "AirDbAdapterTestingTests",
+      dependencies: ["AirDbAdapterTesting", "AirDbLogStore", "TestSupport"],
+      swiftSettings: settings),
     .testTarget(name: "TidyTests", swiftSettings: settings),
   ],
   swiftLanguageModes: [.v6]
@@ -109,7 +117,8 @@ let package = Package(
       name: "GuideAdapters", dependencies: ["AirDbContract", "GRDB", "CoreData", "SwiftData"],
       path: "Tests/GuideAdapters/Adapters"),
     .testTarget(
-      name: "GuideAdaptersTests", dependencies: ["GuideAdapters"], swiftSettings: settings),
+      name: "GuideAdaptersTests", dependencies: ["GuideAdapters", "AirDbAdapterTesting"],
+      swiftSettings: settings),
   ]
 #endif
 

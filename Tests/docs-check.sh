@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the documentation of the library from its sources and articles. Every public declaration
+# Builds the documentation of the libraries from its sources and articles. Every public declaration
 # must be documented, every link in the documentation must lead somewhere.
 #
 # usage: Tests/docs-check.sh [swift build options]
@@ -8,6 +8,7 @@ package=$(cd "$(dirname "$0")/.." && pwd)
 cd "$package"
 
 swift build --target AirDbLogStore "$@"
+swift build --target AirDbAdapterTesting "$@"
 products=$(swift build --show-bin-path "$@")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -15,7 +16,7 @@ trap 'rm -rf "$work"' EXIT
 info() {
   swift -print-target-info | python3 -c "import json, sys; print(json.load(sys.stdin)$1)"
 }
-for module in HlcText AirDbContract AirDbLogStore; do
+for module in HlcText AirDbContract AirDbLogStore AirDbAdapterTesting; do
   mkdir "$work/$module"
   swift-symbolgraph-extract -module-name "$module" -target "$(info '["target"]["triple"]')" \
     -I "$products/Modules" -minimum-access-level public -output-dir "$work/$module" \
@@ -44,7 +45,7 @@ if missing or count < 100:
 print(f"docs-check: {count} public declarations, all with comments")
 PYTHON
 
-for module in AirDbContract AirDbLogStore; do
+for module in AirDbContract AirDbLogStore AirDbAdapterTesting; do
   arguments=()
   [ ! -d "Sources/$module/$module.docc" ] || arguments=("Sources/$module/$module.docc")
   docc convert "${arguments[@]}" --additional-symbol-graph-dir "$work/$module" \

@@ -96,6 +96,8 @@ echo "== trait on: the engine sees AirDbKit"
 swift package config set-mirror --original "$url" --mirror "file://$upstream"
 swift build --cache-path "$work/cache" --scratch-path "$work/on" "$@" \
   --traits UpstreamAirDbKit --target AirDbLogStore
+swift build --cache-path "$work/cache" --scratch-path "$work/on" "$@" \
+  --traits UpstreamAirDbKit --target AirDbAdapterTesting
 [ -d "$work/on/checkouts/airdb" ] || {
   echo "trait-check: AirDB was not resolved with the trait on" >&2
   exit 1

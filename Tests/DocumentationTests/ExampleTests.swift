@@ -19,26 +19,30 @@ struct ExampleTests {
     #expect(documented.count >= 10)
   }
 
-  /// The parts of Examples.swift between "example" and "end", by their names. Parts of one name
-  /// belong together, with an empty line between them.
+  /// The parts between "example" and "end" of the files whose names end in "Examples.swift", by their
+  /// names. Parts of one name belong together, with an empty line between them.
   private func compiledExamples() throws -> [String: String] {
     var examples: [String: String] = [:]
     var name: String?
     var lines: [Substring] = []
-    let file = Self.root.appendingPathComponent("Tests/DocumentationTests/Examples.swift")
-    for line in try String(contentsOf: file, encoding: .utf8).split(
-      separator: "\n", omittingEmptySubsequences: false)
-    {
-      let text = line.drop(while: { $0 == " " })
-      if text.hasPrefix("// example: ") {
-        name = String(text.dropFirst("// example: ".count))
-        lines = []
-      } else if text == "// end", let known = name {
-        let part = Self.withoutIndentation(lines)
-        examples[known] = examples[known].map { $0 + "\n\n" + part } ?? part
-        name = nil
-      } else if name != nil {
-        lines.append(line)
+    let folder = Self.root.appendingPathComponent("Tests/DocumentationTests")
+    let files = try FileManager.default.contentsOfDirectory(
+      at: folder, includingPropertiesForKeys: nil)
+    for file in files where file.lastPathComponent.hasSuffix("Examples.swift") {
+      for line in try String(contentsOf: file, encoding: .utf8).split(
+        separator: "\n", omittingEmptySubsequences: false)
+      {
+        let text = line.drop(while: { $0 == " " })
+        if text.hasPrefix("// example: ") {
+          name = String(text.dropFirst("// example: ".count))
+          lines = []
+        } else if text == "// end", let known = name {
+          let part = Self.withoutIndentation(lines)
+          examples[known] = examples[known].map { $0 + "\n\n" + part } ?? part
+          name = nil
+        } else if name != nil {
+          lines.append(line)
+        }
       }
     }
     return examples

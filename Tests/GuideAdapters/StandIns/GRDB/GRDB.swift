@@ -1,3 +1,5 @@
+import Foundation
+
 /// What AirDB's GRDB guide uses of GRDB, with GRDB's public signatures.
 ///
 /// There is no SQL engine behind it. A ``DatabaseQueue`` passes each statement on to the closure
@@ -17,8 +19,10 @@ public protocol DatabaseWriter: DatabaseReader {
 public typealias StatementHandler =
   @Sendable (_ sql: String, _ arguments: [DatabaseValue]) throws -> [[String: DatabaseValue]]
 
+/// One access at a time, as in GRDB.
 public final class DatabaseQueue: DatabaseWriter {
   private let handler: StatementHandler
+  private let lock = NSLock()
 
   public init(handler: @escaping StatementHandler) {
     self.handler = handler
@@ -27,13 +31,13 @@ public final class DatabaseQueue: DatabaseWriter {
   public func read<T: Sendable>(
     _ value: @escaping @Sendable (Database) throws -> T
   ) async throws -> T {
-    try value(Database(handler: handler))
+    try lock.withLock { try value(Database(handler: handler)) }
   }
 
   public func write<T: Sendable>(
     _ updates: @escaping @Sendable (Database) throws -> T
   ) async throws -> T {
-    try updates(Database(handler: handler))
+    try lock.withLock { try updates(Database(handler: handler)) }
   }
 }
 

@@ -1,0 +1,26 @@
+/// SplitMix64: the same numbers from the same seed, on every platform and in every process.
+struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) {
+    state = seed
+  }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+    return mixed ^ (mixed >> 31)
+  }
+
+  /// A number from 0 to `bound` - 1.
+  mutating func below(_ bound: Int) -> Int {
+    // The bias towards small numbers is of no account for tests.
+    Int(next() % UInt64(bound))
+  }
+
+  mutating func element<Element>(of elements: [Element]) -> Element {
+    elements[below(elements.count)]
+  }
+}

@@ -1,0 +1,152 @@
+import AirDbAdapterTesting
+import Testing
+
+/// Every check notices what it is for; and an adapter that breaks one rule fails the checks that
+/// rest on that rule, and no others.
+struct FlawTests {
+  typealias Check = AdapterConformance.Check
+
+  /// What an adapter with a flaw fails of the checks that are the same each time.
+  static let table: [Flaw: Set<Check>] = [
+    .latestOfNothingIsEmpty: [.empty, .reopening],
+    .refusesEmptyBatches: [.empty],
+    .ordersByArrival: [
+      .order, .strictCursor, .newestOnly, .comparator, .equalTimestamps, .batchAtomicity,
+      .reopening,
+    ],
+    .ordersByText: [.comparator, .batchAtomicity],
+    // No sweep of pages comes to its end.
+    .givesTheCursorItself: [
+      .strictCursor, .limit, .newestOnly, .redelivery, .comparator, .equalTimestamps,
+      .largeFields, .unknownTypes, .reopening,
+    ],
+    .takesUnknownCursorsForNone: [.strictCursor],
+    .takesNoLimitForAll: [.noLimit],
+    .endsPagesEarly: [.limit, .comparator, .equalTimestamps],
+    .splitsEqualTimestamps: [.comparator, .equalTimestamps],
+    .latestIsLastWritten: [.latest, .comparator, .batchAtomicity, .reopening],
+    .latestSkipsDeletions: [.latest, .redelivery, .deletions, .reopening],
+    .latestIsGreatestText: [.comparator, .batchAtomicity],
+    .lastArrivalWins: [
+      .lastWriterWins, .staleChanges, .duplicatesInBatch, .redelivery, .deletions, .comparator,
+      .reopening,
+    ],
+    .firstArrivalWins: [
+      .latest, .lastWriterWins, .newestOnly, .duplicatesInBatch, .redelivery, .deletions,
+      .comparator, .keyPairs, .keyBytes, .batchAtomicity, .reopening, .cancellation,
+    ],
+    .equalReplaces: [.staleChanges, .duplicatesInBatch, .comparator],
+    .mergesByText: [.comparator],
+    .keepsVersions: [
+      .lastWriterWins, .newestOnly, .duplicatesInBatch, .redelivery, .deletions, .comparator,
+      .keyPairs, .keyBytes, .batchAtomicity, .reopening, .cancellation,
+    ],
+    .keepsPlace: [
+      .newestOnly, .duplicatesInBatch, .redelivery, .keyPairs, .keyBytes, .reopening,
+      .cancellation,
+    ],
+    .comparesWithStoredOnly: [.duplicatesInBatch],
+    .repeatsRedelivered: [.redelivery, .largeFields, .reopening],
+    .hidesDeletions: [.duplicatesInBatch, .redelivery, .deletions, .fields, .reopening],
+    .forgetsDeletions: [.duplicatesInBatch, .redelivery, .deletions, .fields, .reopening],
+    .emptiesDeletions: [.duplicatesInBatch, .redelivery, .deletions, .fields, .reopening],
+    .keepsWhatCameBeforeTheRefused: [.batchAtomicity],
+    .skipsTheRefused: [.batchAtomicity],
+    .breaksWhenItRefuses: [.batchAtomicity],
+    .acceptsTheLong: [.batchAtomicity],
+    // Only chance brings the two together.
+    .unsignedNeverReplacesSigned: [],
+    .joinsKeys: [.keyPairs],
+    .normalizesKeys: [.keyBytes],
+    .foldsCase: [.keyBytes],
+    .endsIdsAtNul: [.keyPairs, .keyBytes, .reopening],
+    .emptyIsNil: [.fields],
+    // Wrong for every change that is not signed.
+    .nilIsEmpty: Set(Check.all).subtracting([.noLimit, .latest]),
+    .payloadIsText: [.fields, .largeFields, .reopening],
+    .respellsTimestamps: [.comparator, .fields],
+    .shortensPayloads: [.largeFields],
+    .shortensIds: [.largeFields],
+    .dropsUnknownTypes: [.unknownTypes],
+    .takesUnknownForUpdate: [.unknownTypes],
+    .storesTypesIn16Bits: [.unknownTypes],
+    .forgetsLastBatch: [.reopening],
+    .forgetsLatest: [.reopening],
+    // The check that notices is one of the incidental ones.
+    .writesLate: [],
+    .showsParts: [],
+    .stopsWhenCancelled: [.cancellation],
+    .claimsToApplyWhenCancelled: [.cancellation],
+    .breaksWhenCancelled: [.cancellation],
+  ]
+
+  /// Those whose result may depend on chance or on the scheduler for flaws that they are not for.
+  static let incidental: Set<Check> = [.randomScripts, .concurrentWriters, .concurrentReaders]
+
+  @Test(arguments: Flaw.allCases)
+  func aFlawFailsWhatRestsOnTheRule(flaw: Flaw) async throws {
+    let expected = try #require(Self.table[flaw]).subtracting(Self.incidental)
+    let checks = Check.all.filter { !Self.incidental.contains($0) }
+    let report = await conformance(of: [flaw]).run(checks)
+    let failed = Set(report.failures.map(\.check))
+    #expect(failed.subtracting(expected) == [], "unexpected:\n\(report)")
+    #expect(expected.subtracting(failed) == [], "not noticed")
+  }
+
+  @Test func everyCheckNoticesSomething() {
+    let noticed = Self.table.values.reduce(Self.incidental) { $0.union($1) }
+    #expect(noticed == Set(Check.all))
+  }
+
+  @Test func writesThatWaitLoseWhatIsWrittenMeanwhile() async {
+    let report = await conformance(of: [.writesLate]).run([.concurrentWriters])
+    #expect(report.failures.map(\.check) == [.concurrentWriters])
+  }
+
+  @Test func readersSeePartsOfABatch() async {
+    let report = await conformance(of: [.showsParts]).run([.concurrentReaders])
+    #expect(report.failures.map(\.check) == [.concurrentReaders])
+  }
+
+  @Test func anAdapterWithoutFlawsPasses() async {
+    let report = await conformance(of: []).run()
+    #expect(report.outcomes.map(\.check) == Check.all)
+    #expect(report.isConforming, "\(report)")
+  }
+
+  /// What the guides' adapters do: texts for order, a key of two parts, limits that split.
+  @Test func anAdapterAsTheGuidesWriteItFails() async {
+    let flaws: Set<Flaw> = [
+      .ordersByText, .latestIsGreatestText, .joinsKeys, .takesNoLimitForAll, .splitsEqualTimestamps,
+    ]
+    let checks = Check.all.filter { !Self.incidental.contains($0) }
+    let report = await conformance(of: flaws).run(checks)
+    #expect(
+      Set(report.failures.map(\.check)) == [
+        .noLimit, .comparator, .equalTimestamps, .keyPairs, .batchAtomicity,
+      ])
+  }
+}
+
+/// The kit over an adapter with flaws.
+func conformance(
+  of flaws: Set<Flaw>, options: AdapterConformance.Options? = nil
+) -> AdapterConformance {
+  var quick = AdapterConformance.Options()
+  quick.largestPayload = 70_000
+  quick.shrinkAttempts = 0
+  quick.randomScripts = 10
+  var options = options ?? quick
+  // Longer than what the adapter takes.
+  options.refusedRecords = [
+    ChangeRecord(
+      id: String(repeating: "i", count: 2_001), collection: "notes", type: .insert,
+      payload: .init(), hlcTimestamp: "1700000000000-0000-a")
+  ]
+  return AdapterConformance(
+    options: options, makeAdapter: { FlawedAdapter(flaws) },
+    reopen: { adapter in
+      await adapter.reopen()
+      return adapter
+    })
+}
