@@ -3,23 +3,34 @@ import Foundation
 
 extension Command {
   static let info = Command(
-    name: "info", operands: "STORE", operandCount: 1...1, options: [.deletions],
+    name: "info", operands: "STORE", operandCount: 1...1,
     summary: "Prints figures about a store."
-  ) { arguments, command in
-    let opened = try arguments.openStore(for: command)
-    let statistics = try opened.store.statistics()
+  ) { arguments, _ in
+    let opened = try arguments.openStore()
+    let statistics = try opened.store.statistics(countingDeletions: true)
     let rows = [
       ("Store", opened.path),
       ("Identity", statistics.storeId),
       ("Format", "\(statistics.formatVersion)"),
-      ("Timestamps", opened.format == .hybrid ? "hybrid" : "in the order of their UTF-8 bytes"),
+      (
+        "Timestamps",
+        statistics.timestampFormat == .hybrid ? "hybrid" : "in the order of their UTF-8 bytes"
+      ),
+      (
+        "Deletion types",
+        statistics.deletionValues.sorted().map(String.init).joined(separator: ", ")
+      ),
       ("Created", Figures.date(milliseconds: statistics.createdDate)),
       ("Last commit", Figures.date(milliseconds: statistics.lastCommitDate)),
       ("Latest timestamp", try opened.store.latestTimestamp ?? "none"),
       ("Generation", "\(Figures.count(statistics.generation)) of the manifest"),
       ("Sessions", "\(Figures.count(statistics.sessions)) that wrote"),
       ("Records", "\(Figures.count(statistics.records)) in the log"),
-      ("Live", "\(Figures.count(statistics.liveRecords)) newest versions, deletions among them"),
+      (
+        "Live",
+        "\(Figures.count(statistics.liveRecords)) newest versions, among them "
+          + Figures.count(statistics.liveDeletions ?? 0, "deletion", "deletions")
+      ),
       (
         "Segments",
         "\(Figures.count(statistics.sealedSegments)) sealed, and an end of "

@@ -2,14 +2,14 @@ import AirDbLogStore
 
 extension Command {
   static let get = Command(
-    name: "get", operands: "STORE COLLECTION ID", operandCount: 3...3, options: [.deletions],
+    name: "get", operands: "STORE COLLECTION ID", operandCount: 3...3,
     summary: "Prints the newest version of a record.",
     details: """
       It is one line of JSON, as of dump. A deletion is a record too; exit code 3 means that there
       never was one.
       """
-  ) { arguments, command in
-    let opened = try arguments.openStore(for: command)
+  ) { arguments, _ in
+    let opened = try arguments.openStore()
     let key = RecordKey(collection: arguments.operands[1], id: arguments.operands[2])
     guard let record = try opened.store.record(forKey: key) else {
       throw ToolError(
@@ -27,7 +27,6 @@ extension Command {
       Option(name: "--after", value: "HLC", meaning: "Only records with greater timestamps."),
       Option(name: "--collection", value: "NAME", meaning: "Only records of this collection."),
       Option(name: "--limit", value: "N", meaning: "At most so many."),
-      .deletions,
     ],
     summary: "Prints the newest versions of all records as JSON Lines.",
     details: """
@@ -38,7 +37,7 @@ extension Command {
   ) { arguments, command in
     let limit = try arguments.count("--limit", of: command) ?? .max
     let collection = arguments.options["--collection"]
-    let opened = try arguments.openStore(for: command)
+    let opened = try arguments.openStore()
     var cursor = arguments.options["--after"].map { ChangeCursor(behind: $0) }
     var count = 0
     while count < limit, !Output.standard.isClosed {

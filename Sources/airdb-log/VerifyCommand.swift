@@ -2,16 +2,16 @@ import AirDbLogStore
 
 extension Command {
   static let verify = Command(
-    name: "verify", operands: "STORE", operandCount: 1...1, options: [.deletions],
+    name: "verify", operands: "STORE", operandCount: 1...1,
     summary: "Checks every byte of a store.",
     details: """
       Each problem is a line: the file, the offset, what is wrong. Exit code 1 if there is one.
       "Derived" is what the next open for writing builds again from the log; all else is lost data.
       """
-  ) { arguments, command in
+  ) { arguments, _ in
     let report: VerificationReport
     do {
-      let opened = try arguments.openStore(for: command)
+      let opened = try arguments.openStore()
       let progress = Progress("Checking")
       defer { progress.finish() }
       report = try opened.store.verify { progress.show($0) }
@@ -30,6 +30,8 @@ extension Command {
       "checked \(Figures.count(report.checkedCommits, "commit", "commits")), "
       + "\(Figures.count(report.checkedRecords, "record", "records")), "
       + Figures.bytes(report.checkedBytes)
+      + (report.uncheckedBytes > 0
+        ? "; \(Figures.bytes(report.uncheckedBytes)) could not be checked" : "")
     guard !report.isClean else {
       return try Output.standard.printLine("No damage; \(checked).")
     }

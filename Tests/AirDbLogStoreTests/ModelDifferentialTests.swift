@@ -54,7 +54,8 @@ private struct Script {
     configuration.durability = Bool.random(using: &random) ? .powerLoss : .processCrash
     if Bool.random(using: &random) { configuration.deletionValues = [-1, 2, 3] }
     if !options.usesIso8601, random.next() % 4 == 0 { configuration.timestampFormat = .utf8Order }
-    model = ReferenceModel(format: configuration.timestampFormat == .hybrid ? .hybrid : .utf8Order)
+    let isPlain = configuration.timestampFormat == .utf8Order
+    model = ReferenceModel(format: isPlain ? .utf8Order : .hybrid)
     scheduler = Bool.random(using: &random) ? ManualScheduler() : nil
     store = try ChangeStore(
       path: "/store", configuration, platform: platform, scheduler: scheduler)

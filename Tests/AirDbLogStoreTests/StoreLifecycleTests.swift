@@ -19,7 +19,7 @@ import Testing
         { _ = try $0.records(in: "c") }, { _ = try $0.changes(limit: 1) },
         { _ = try $0.latestTimestamp }, { _ = try $0.position }, { _ = try $0.validate([]) },
         { try $0.flush(to: .powerLoss) }, { try $0.reopen() }, { try $0.refresh() },
-        { _ = try $0.effectiveDurability },
+        { try $0.resume() }, { _ = try $0.effectiveDurability },
       ]
       for call in calls {
         #expect(await storeError { try await call(store) }?.code == .closed)

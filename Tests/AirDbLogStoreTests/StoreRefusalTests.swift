@@ -157,6 +157,85 @@ import Testing
     }
   }
 
+  @Test(arguments: [TimestampFormat?.none, .hybrid, .utf8Order])
+  func `What is recorded counts where the configuration names nothing`(
+    format: TimestampFormat?
+  ) throws {
+    let platform = MemoryPlatform()
+    var created = Configuration.tiny
+    created.timestampFormat = format
+    created.deletionValues = format == nil ? nil : [-3, 7]
+    var records = [change("a", time(1)), change("b", time(2)), change("c", time(3))]
+    records[0].type = MutationType(rawValue: 7)!
+    records[1].type = MutationType(rawValue: 2)!
+    var store = try ChangeStore(path: "/store", created, platform: platform)
+    try store.applyAndWait(records)
+    try store.close()
+    for isReadOnly in [true, false] {
+      var plain = Configuration.tiny
+      plain.isReadOnly = isReadOnly
+      store = try ChangeStore(path: "/store", plain, platform: platform)
+      let statistics = try store.statistics(countingDeletions: true)
+      #expect(statistics.timestampFormat == format ?? .hybrid)
+      #expect(statistics.deletionValues == (format == nil ? [2] : [-3, 7]))
+      #expect(statistics.liveDeletions == 1)
+      #expect(try store.changes(limit: 9).records == records)
+      // The recorded format is the one that the calls check against.
+      let isHybrid = format != .utf8Order
+      #expect(try store.validate([change("d", "opaque")]).isEmpty != isHybrid)
+      if !isReadOnly {
+        var code: LogStoreError.Code?
+        do throws(LogStoreError) {
+          try store.applyAndWait([change("d", "opaque")])
+        } catch {
+          code = error.code
+        }
+        #expect(code == (isHybrid ? .invalidTimestamp : nil))
+      }
+      try store.close()
+    }
+  }
+
+  @Test func `Statistics count deletions and the bytes of all unsealed segments`() throws {
+    let platform = MemoryPlatform()
+    let scheduler = ManualScheduler()
+    let store = try ChangeStore(
+      path: "/store", .tiny, platform: platform, scheduler: scheduler)
+    var model: [String: Bool] = [:]
+    var seen: Set<Int> = []
+    for index in 0..<200 {
+      let isDeletion = index % 3 == 0
+      try store.applyAndWait([
+        change("\(index * 7 % 60)", time(index), isDeletion ? .delete : .update, payload: "x")
+      ])
+      model["\(index * 7 % 60)"] = isDeletion
+      if index % 17 == 0 { scheduler.run() }
+      let statistics = try store.statistics(countingDeletions: true)
+      #expect(statistics.liveDeletions == UInt64(model.values.count { $0 }))
+      #expect(statistics.liveRecords == UInt64(model.count))
+      let state = try store.engine.snapshot
+      seen.insert(state.tail.count)
+      // Behind the last frame, whose last byte is of a payload, there is only reserved space.
+      let ends = try state.tail.map { log in
+        try StoreDirectory(path: "/store", platform: platform).contents(
+          of: store.engine.directory.segment(log.fileId), limit: 1 << 30)!
+          .lastIndex { $0 != 0 }! / 8 * 8 + 8
+      }
+      #expect(statistics.unsealedBytes == UInt64(ends.reduce(0, +)))
+    }
+    #expect(try store.statistics().liveDeletions == nil)
+    #expect(seen.contains(2), "a segment that waits for its seal counts as well")
+  }
+
+  @Test func `What the system forbids comes with advice that fits the system`() {
+    let error = LogStoreError(SystemError(errno: EACCES, call: "open"), "open a file", file: "/f")
+    #expect(error.code == .protectedDataUnavailable)
+    #expect(error.recoverySuggestion.contains("permission"))
+    #if !canImport(Darwin)
+      #expect(!error.description.contains("unlock"))
+    #endif
+  }
+
   @Test func `A manifest of a newer format is refused and not touched`() async throws {
     try await withTemporaryDirectory { root in
       let path = root + "/store"

@@ -71,7 +71,7 @@ final class FixtureStore {
     self.configuration = configuration
     system = SimulatedFileSystem(seed: seed)
     model = ReferenceModel(
-      format: configuration.timestampFormat == .hybrid ? .hybrid : .utf8Order)
+      format: configuration.timestampFormat == .utf8Order ? .utf8Order : .hybrid)
     try open()
   }
 

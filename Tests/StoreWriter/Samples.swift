@@ -27,7 +27,7 @@ struct Sample {
     }
     var store: ChangeStore? = try open()
     var model = ReferenceModel(
-      format: configuration.timestampFormat == .hybrid ? .hybrid : .utf8Order)
+      format: configuration.timestampFormat == .utf8Order ? .utf8Order : .hybrid)
     var compacted = 0
     for (index, batch) in batches.enumerated() {
       if index > 0, index % batchesPerSession == 0 {

@@ -33,9 +33,8 @@
     func options() throws {
       let folder = try TemporaryFolder()
       let expected = [
-        "dump": ["--after HLC", "--collection NAME", "--limit N", "--deletions LIST"],
+        "dump": ["--after HLC", "--collection NAME", "--limit N"],
         "demo": ["--repository PATH", "--keep DIR", "--limit N"],
-        "verify": ["--deletions LIST"],
       ]
       for (command, options) in expected {
         let help = try Tool.run(["help", command], in: folder).output
@@ -52,7 +51,7 @@
         ["get", "store", "collection"], ["get", "a", "b", "c", "d"],
         ["dump", "store", "--limit"], ["dump", "store", "--limit", "x"],
         ["dump", "store", "--limit", "-1"], ["dump", "store", "--limit=1", "--limit=2"],
-        ["verify", "store", "--deletions", "two"], ["verify", "store", "--deletions", ""],
+        ["verify", "store", "--deletions", "2"], ["verify", "store", "--limit=1"],
         ["demo", "folder"], ["demo", "--limit", "0"],
       ])
     func usageErrors(arguments: [String]) throws {

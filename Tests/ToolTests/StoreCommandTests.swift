@@ -160,7 +160,9 @@
       #expect(rows["Timestamps"] == "hybrid")
       #expect(rows["Latest timestamp"] == SampleStore.timestamp(10))
       #expect(rows["Records"] == "12 in the log")
-      #expect(rows["Live"]?.hasPrefix("12 ") == true)
+      let deletions = SampleStore.records.count { $0.type == .delete }
+      #expect(rows["Live"] == "12 newest versions, among them \(deletions) deletions")
+      #expect(rows["Deletion types"] == "2")
       #expect(rows["Other files"]?.hasPrefix("0 ") == true)
       let manifest = try #require(folder.contents(store)["MANIFEST"])
       #expect(rows["Manifest"]?.hasSuffix(" \(manifest.count) bytes") == true)
@@ -190,16 +192,15 @@
       #expect(try DumpedRecord.read(dump.lines) == [record])
     }
 
-    @Test("a store with deletion types of its own opens when they are named")
+    @Test("a store with deletion types of its own opens without being told so")
     func deletionValues() throws {
       let folder = try TemporaryFolder()
       var configuration = Configuration()
       configuration.deletionValues = [2, 7, -1]
       let store = try SampleStore.make(in: folder, configuration: configuration)
-      let refused = try Tool.run(["dump", store], in: folder)
-      #expect(refused.status == 4)
-      #expect(refused.errors.contains("--deletions"))
-      let outcome = try Tool.run(["dump", store, "--deletions", "7,-1,2"], in: folder)
+      let info = rows(try Tool.run(["info", store], in: folder))
+      #expect(info["Deletion types"] == "-1, 2, 7")
+      let outcome = try Tool.run(["dump", store], in: folder)
       #expect(outcome.status == 0)
       #expect(try DumpedRecord.read(outcome.lines) == SampleStore.records)
     }

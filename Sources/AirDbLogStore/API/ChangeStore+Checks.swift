@@ -2,18 +2,26 @@
 extension ChangeStore {
   /// Figures about the store as it is now.
   ///
-  /// - Complexity: In proportion to the number of segments, not of records; loads the liveness if
-  ///   that has not happened yet.
-  public func statistics() throws(LogStoreError) -> Statistics {
-    try reading { (engine) throws(LogStoreError) in try engine.statistics() }
+  /// - Parameter countingDeletions: Whether to find out ``Statistics/liveDeletions``.
+  /// - Complexity: In proportion to the number of segments and of records that are not sealed; loads
+  ///   the liveness if that has not happened yet. To count deletions, in proportion to all records:
+  ///   every page of the indexes that is in HLC order is read.
+  public func statistics(
+    countingDeletions: Bool = false
+  ) throws(LogStoreError) -> Statistics {
+    try reading { (engine) throws(LogStoreError) in
+      try engine.statistics(countingDeletions: countingDeletions)
+    }
   }
 
   /// Checks everything: each checksum and each rule of the format in every frame, and the indexes, the
   /// liveness and the manifest against the frames.
   ///
   /// It sees one state of the store; commits go on meanwhile. What it finds it reports; it changes
-  /// nothing. Damage that can be built again from the log is marked as such. In a read-only store it
-  /// begins again if the writer replaces files meanwhile.
+  /// nothing. Damage that can be built again from the log is marked as such. Behind a damaged frame it
+  /// goes on with the next sound one; the index and the liveness of such a segment are not looked at,
+  /// since they would have to be compared with what is lost. In a read-only store it begins again if the
+  /// writer replaces files meanwhile.
   ///
   /// - Parameter progress: Called now and then with the part that is done, 0...1.
   /// - Throws: ``LogStoreError`` with `cancelled` if the task was cancelled; another code if the files
@@ -86,6 +94,8 @@ public struct CompactionResult: Sendable, Hashable {
 public struct Statistics: Sendable, Hashable {
   /// The newest versions of all keys, deletions among them.
   public var liveRecords: UInt64 = 0
+  /// Deletions among them; nil unless they were counted.
+  public var liveDeletions: UInt64?
   /// All records in the log, superseded ones among them.
   public var records: UInt64 = 0
   /// Segments that are full and have an index on disk.
@@ -94,7 +104,7 @@ public struct Statistics: Sendable, Hashable {
   public var segmentBytes: UInt64 = 0
   /// Bytes of their indexes.
   public var indexBytes: UInt64 = 0
-  /// Bytes of the log that are not sealed.
+  /// Bytes of the segments that are not sealed, as far as the log goes.
   public var unsealedBytes: UInt64 = 0
   /// Records in them.
   public var unsealedRecords: UInt64 = 0
@@ -104,6 +114,10 @@ public struct Statistics: Sendable, Hashable {
   public var residentIndexBytes = 0
   /// 32 hexadecimal digits.
   public var storeId = ""
+  /// How timestamps are read and ordered.
+  public var timestampFormat = TimestampFormat.hybrid
+  /// The mutation types that are deletions.
+  public var deletionValues: Set<Int> = []
   /// The version of the file format.
   public var formatVersion = 0
   /// The generation of the manifest.
@@ -138,6 +152,9 @@ public struct VerificationReport: Sendable {
   public internal(set) var checkedCommits: UInt64 = 0
   /// Bytes of the log that were checked.
   public internal(set) var checkedBytes: UInt64 = 0
+  /// Bytes of the log that could not be: damaged frames, and what lies between a damaged frame header
+  /// and the next sound one.
+  public internal(set) var uncheckedBytes: UInt64 = 0
 
   /// Whether nothing is wrong.
   public var isClean: Bool { problems.isEmpty }

@@ -79,8 +79,13 @@ public final class ChangeStore: Sendable {
   ///
   /// - Throws: ``LogStoreError`` with `storeInUse` if it is open for writing; `storeNotFound`.
   public static func destroy(at path: String) throws(LogStoreError) {
-    let directory = StoreDirectory(path: path, platform: SystemPlatform())
-    try Opening.destroy(directory)
+    try destroy(at: path, on: SystemPlatform())
+  }
+
+  package static func destroy(
+    at path: String, on platform: any Platform
+  ) throws(LogStoreError) {
+    try Opening.destroy(StoreDirectory(path: path, platform: platform))
   }
 
   package init(
@@ -237,7 +242,7 @@ extension ChangeStore {
     if let refusal = writer.refusal { throw refusal }
     return try PreparedBatch(
       changes, label: author.map { Array($0.utf8) } ?? options.authorLabel,
-      format: options.format, secret: writer.engine.manifest.value.hashSecret)
+      format: writer.engine.options.format, secret: writer.engine.manifest.value.hashSecret)
   }
 
   private func result(
@@ -253,12 +258,13 @@ extension ChangeStore {
   /// What ``apply(_:author:)`` would refuse about the records of a batch: an error for each, with
   /// its ``LogStoreError/recordIndex``; empty if nothing. Changes nothing.
   public func validate(_ changes: [ChangeRecord]) throws(LogStoreError) -> [LogStoreError] {
-    var kind = try engine.snapshot.physicalKind
+    let engine = try engine
+    var kind = engine.snapshot.physicalKind
     var problems: [LogStoreError] = []
     for (index, record) in changes.enumerated() {
       do throws(PreparedBatch.Refusal) {
         let parts = try withBytes(of: record) { (bytes) throws(PreparedBatch.Refusal) in
-          try PreparedBatch.check(bytes, format: options.format)
+          try PreparedBatch.check(bytes, format: engine.options.format)
         }
         if let kind, parts.kind != kind { throw .mixed(record.hlcTimestamp) }
         kind = parts.kind
@@ -332,17 +338,25 @@ extension ChangeStore {
   /// `suspended` meanwhile.
   ///
   /// An app is killed if the system suspends it while it holds a lock in a shared container: call this
-  /// from a background task before that.
+  /// from a background task before that. On a store that is suspended or closed it does nothing.
   public func suspend() throws(LogStoreError) {
     try transition.withLock { () throws(LogStoreError) in
       try leave(for: .suspended)
     }
   }
 
-  /// Takes the lock again and reads what other processes have written meanwhile.
+  /// Takes the lock again and reads what other processes have written meanwhile. On a store that is
+  /// not suspended it does nothing.
+  ///
+  /// - Throws: ``LogStoreError`` with `closed` after ``close()``; whatever an open throws, such as
+  ///   `storeInUse`: the store stays suspended then.
   public func resume() throws(LogStoreError) {
     try transition.withLock { () throws(LogStoreError) in
-      guard case .suspended = state.withLock({ $0 }) else { return }
+      switch state.withLock({ $0 }) {
+      case .open: return
+      case .closed: throw LogStoreError(.closed, "The store has been closed.")
+      case .suspended: break
+      }
       let opened = try Opening.open(
         directory, options, scheduler: scheduler, cleanerScheduler: cleanerScheduler)
       take(opened)

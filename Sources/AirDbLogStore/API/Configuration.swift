@@ -9,7 +9,8 @@ public enum Durability: Sendable, Hashable, Codable {
 }
 
 /// How a store is opened. A value that is recorded in the store, such as ``timestampFormat``, counts when
-/// the store is created; opening it with another one is an error.
+/// the store is created; later, nil takes what is recorded, and opening it with another one is an
+/// error.
 public struct Configuration: Sendable {
   /// What commits survive. Not recorded in the store.
   public var durability: Durability = .powerLoss
@@ -20,11 +21,13 @@ public struct Configuration: Sendable {
   /// The author label of commits that are given none; at most 1,024 bytes of UTF-8.
   public var authorLabel: String = ""
 
-  /// How timestamps are read and ordered. Recorded.
-  public var timestampFormat: TimestampFormat = .hybrid
+  /// How timestamps are read and ordered. Recorded; nil is what the store has recorded, and
+  /// ``TimestampFormat/hybrid`` for a new one.
+  public var timestampFormat: TimestampFormat?
 
-  /// The raw values of `MutationType` that are deletions; at most 64. Recorded.
-  public var deletionValues: Set<Int> = [2]
+  /// The raw values of `MutationType` that are deletions; at most 64. Recorded; nil is what the store
+  /// has recorded, and 2 alone for a new one.
+  public var deletionValues: Set<Int>?
 
   /// Opens without the writer's lock, beside a live writer if there is one, and writes nothing.
   public var isReadOnly = false

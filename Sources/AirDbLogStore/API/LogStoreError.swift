@@ -27,8 +27,9 @@ public struct LogStoreError: Error, Sendable {
     public static let noSpace = Code(rawValue: "noSpace")
     /// The process has no file descriptor left. Nothing was committed; try again.
     public static let tooManyOpenFiles = Code(rawValue: "tooManyOpenFiles")
-    /// The file is protected while the device is locked. Nothing was committed; try again after
-    /// the device is unlocked.
+    /// The system does not allow it (`EACCES`, `EPERM`). On Apple platforms that may be so only while
+    /// the device is locked, under ``Configuration/fileProtection``; elsewhere the permissions of the
+    /// file or its directory forbid it. Nothing was committed; try again when it is allowed.
     public static let protectedDataUnavailable = Code(rawValue: "protectedDataUnavailable")
     /// A write or a sync failed, so that it is unknown whether the batch is durable. The store
     /// takes no more writes until ``ChangeStore/reopen()``; reads serve the last published state.
@@ -90,6 +91,14 @@ public struct LogStoreError: Error, Sendable {
     self.errno = errno
   }
 
+  #if canImport(Darwin)
+    private static let permissionAdvice =
+      "Try again after the device has been unlocked; else look at the file's permissions."
+  #else
+    private static let permissionAdvice =
+      "Give this user permission for the file and its directory, then try again."
+  #endif
+
   /// What to do about it, as a sentence.
   public var recoverySuggestion: String {
     switch code {
@@ -104,7 +113,7 @@ public struct LogStoreError: Error, Sendable {
     case .readOnly: "Open the store for writing."
     case .noSpace: "Free space, then try again; nothing was committed."
     case .tooManyOpenFiles: "Close files or raise the limit, then try again."
-    case .protectedDataUnavailable: "Try again after the device has been unlocked."
+    case .protectedDataUnavailable: Self.permissionAdvice
     case .outcomeUnknown:
       "Call reopen(), then look whether the batch is there; applying it again is safe."
     case .inputOutput: "Look at the cause; the call can be tried again."

@@ -5,9 +5,14 @@ package struct EngineOptions: Sendable {
   package var durability: Durability
   package var cacheBytes: Int
   package var authorLabel: [UInt8]
-  package var format: HlcFormat
-  /// Ascending.
-  package var deletionValues: [Int64]
+  /// What was asked for; nil if what is recorded is to count.
+  package var requestedFormat: HlcFormat?
+  /// The same; ascending.
+  package var requestedDeletionValues: [Int64]?
+  /// What counts: what the store has recorded once that is known.
+  package private(set) var format: HlcFormat
+  /// The same; ascending.
+  package private(set) var deletionValues: [Int64]
   package var isReadOnly: Bool
   package var createsIfMissing: Bool
   package var maximumOpenFiles: Int
@@ -23,8 +28,10 @@ package struct EngineOptions: Sendable {
     durability = configuration.durability
     cacheBytes = max(0, configuration.cacheBytes)
     authorLabel = Array(configuration.authorLabel.utf8)
-    format = configuration.timestampFormat == .hybrid ? .hybrid : .utf8Order
-    deletionValues = configuration.deletionValues.map { Int64($0) }.sorted()
+    requestedFormat = configuration.timestampFormat.map { $0 == .hybrid ? .hybrid : .utf8Order }
+    requestedDeletionValues = configuration.deletionValues.map { $0.map { Int64($0) }.sorted() }
+    format = requestedFormat ?? .hybrid
+    deletionValues = requestedDeletionValues ?? [2]
     isReadOnly = configuration.isReadOnly
     createsIfMissing = configuration.createsIfMissing && !configuration.isReadOnly
     maximumOpenFiles = configuration.maximumOpenFiles
@@ -44,6 +51,14 @@ package struct EngineOptions: Sendable {
         .limitExceeded, "There are \(deletionValues.count) deletion values; at most 64 are allowed."
       )
     }
+  }
+
+  /// The options for a store with this manifest, which must fit what was asked for.
+  package func resolved(for manifest: Manifest) -> EngineOptions {
+    var options = self
+    options.format = HlcFormat(rawValue: manifest.hlcFormat) ?? format
+    options.deletionValues = manifest.deletionValues
+    return options
   }
 }
 

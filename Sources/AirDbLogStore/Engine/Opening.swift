@@ -33,7 +33,7 @@ package enum Opening {
         manifest = try create(directory, options)
       }
       return try openForWriting(
-        directory, options, scheduler, cleanerScheduler, lock, manifest)
+        directory, options.resolved(for: manifest), scheduler, cleanerScheduler, lock, manifest)
     } catch {
       lock.release()
       throw error
@@ -44,15 +44,15 @@ package enum Opening {
   private static func check(
     _ manifest: Manifest, _ options: EngineOptions, _ directory: StoreDirectory
   ) throws(LogStoreError) {
-    guard manifest.hlcFormat == options.format.rawValue else {
+    if let format = options.requestedFormat, manifest.hlcFormat != format.rawValue {
       throw LogStoreError(
         .configurationMismatch, "The store was created with another timestamp format.",
         file: directory.manifest)
     }
-    guard manifest.deletionValues == options.deletionValues else {
+    if let values = options.requestedDeletionValues, manifest.deletionValues != values {
       throw LogStoreError(
         .configurationMismatch,
-        "The store was created with the deletion values \(manifest.deletionValues), not \(options.deletionValues).",
+        "The store was created with the deletion values \(manifest.deletionValues), not \(values).",
         file: directory.manifest)
     }
     guard options.isReadOnly || manifest.optionalFeatures == 0 else {
@@ -382,6 +382,7 @@ package enum Opening {
         throw notFound(directory)
       }
       try check(manifest, options, directory)
+      let options = options.resolved(for: manifest)
       do throws(LogStoreError) {
         // After a recovery by another session the same place may hold another block.
         let isSameSession = previous?.manifest.value.epoch == manifest.epoch

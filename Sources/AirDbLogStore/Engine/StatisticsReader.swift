@@ -1,5 +1,5 @@
 extension Engine {
-  package func statistics() throws(LogStoreError) -> Statistics {
+  package func statistics(countingDeletions: Bool) throws(LogStoreError) -> Statistics {
     try loadLiveness()
     let state = snapshot
     let manifest = manifest.value
@@ -22,7 +22,10 @@ extension Engine {
       result.liveRecords += UInt64(log.liveCount(below: state.visibleRows))
     }
     result.records += result.unsealedRecords
-    if !state.tail.isEmpty { result.unsealedBytes = state.end.length }
+    for log in state.tail {
+      result.unsealedBytes +=
+        log.fileId == state.end.segment ? state.end.length : log.finalLength
+    }
     result.cacheBytes = cache.cost
     result.storeId = manifest.storeId.description
     result.formatVersion = Int(Limits.formatVersion)
@@ -30,6 +33,25 @@ extension Engine {
     result.sessions = manifest.epoch
     result.createdDate = manifest.createdDate
     result.lastCommitDate = state.commitDate
+    result.timestampFormat = options.format == .hybrid ? .hybrid : .utf8Order
+    result.deletionValues = Set(options.deletionValues.compactMap { Int(exactly: $0) })
+    if countingDeletions { result.liveDeletions = try liveDeletions(state) }
     return result
+  }
+
+  private func liveDeletions(_ state: Published) throws(LogStoreError) -> UInt64 {
+    try reading { () throws(ReadFailure) in
+      var count: UInt64 = 0
+      for sealed in state.sealed {
+        let index = try index(of: sealed.segment)
+        do throws(IndexError) {
+          count += try index.liveDeletionCount(sealed.dead)
+        } catch {
+          throw ReadFailure(error, sealed.segment)
+        }
+      }
+      for log in state.tail { count += UInt64(log.liveDeletionCount(below: state.visibleRows)) }
+      return count
+    }
   }
 }

@@ -138,6 +138,7 @@ extension Writer {
         end: end, commitDate: commitDate, greatestHlc: state.greatestHlc?.text,
         physicalKind: physicalKind))
     sealing = job
+    log.finish(at: position)
     self.log = nil
     self.file = nil
     schedule(job)

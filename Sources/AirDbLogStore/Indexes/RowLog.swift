@@ -31,6 +31,8 @@ package final class RowLog: @unchecked Sendable {
   private var collections = InternTable()
   /// Entries of sealed segments that rows of this log superseded.
   private var marks: [Mark] = []
+  /// The length of the segment once no frame is added any more.
+  private var length: UInt64 = 0
 
   package struct Row: Sendable {
     package var hash: KeyHash
@@ -143,6 +145,12 @@ extension RowLog {
     lock.withLock { superseders[Int(row - base)] = number }
   }
 
+  /// Says where the last frame ends.
+  package func finish(at length: UInt64) { lock.withLock { self.length = length } }
+
+  /// Where the last frame of a log that gets no more ends.
+  package var finalLength: UInt64 { lock.withLock { length } }
+
   /// Remembers that a row of this log superseded an entry of a sealed segment.
   package func add(_ mark: Mark) {
     lock.withLock { marks.append(mark) }
@@ -241,6 +249,13 @@ extension RowLog {
     lock.withLock {
       let visible = Int(min(UInt64(rows.count), bound > base ? bound - base : 0))
       return superseders[..<visible].count { $0 >= bound }
+    }
+  }
+
+  /// How many of them are deletions.
+  package func liveDeletionCount(below bound: UInt64) -> Int {
+    lock.withLock {
+      rows.indices.count { rows[$0].isDeletion && isLive(UInt32($0), below: bound) }
     }
   }
 

@@ -280,6 +280,19 @@ extension SealedIndex {
     try hlcEntry(rank, in: try hlcPage(holding: rank))
   }
 
+  /// How many entries are deletions that nothing superseded. Reads all pages of entries.
+  package func liveDeletionCount(_ dead: DeadBits) throws(IndexError) -> UInt64 {
+    var count: UInt64 = 0
+    for first in stride(from: 0, to: header.entryCount, by: Int(hlcEntriesPerPage)) {
+      let page = try hlcPage(holding: first)
+      for rank in first..<min(first + hlcEntriesPerPage, header.entryCount)
+      where try hlcEntry(rank, in: page).isDeletion && !dead[rank] {
+        count += 1
+      }
+    }
+    return count
+  }
+
   /// A lower bound of the keys in this index, without I/O.
   package var leastNumbers: (UInt64, UInt64) { (hlcFences[0], hlcFences[1]) }
 
