@@ -111,6 +111,44 @@ import Testing
     }
   }
 
+  @Test(arguments: [false, true])
+  func `A frame takes no memory for what its length only claims`(hasBlock: Bool) throws {
+    let image = try Self.image.get()
+    let name = try #require(image.tail)
+    let file = UInt64(name.prefix(16), radix: 16)!
+    let end = try ChangeStore(
+      path: StoreImage.path, Self.configuration, platform: image.restored()
+    ).engine.snapshot.end
+    let length: UInt64 = 64 << 20
+    let header = FrameHeader(
+      length: length, sequence: end.sequence + 1, durableSequence: end.sequence, commitDate: .max,
+      recordCount: 1, blockCount: 1, previousChecksum: end.checksum, bodyChecksum: 0,
+      asksPowerLoss: false, labelLength: 0)
+    let block = BlockHeader(
+      recordCount: 1, metadataLength: 0, storedLength: 60 << 20, rawLength: 60 << 20,
+      codec: .stored, firstRecord: 0, frameDistance: UInt32(FrameHeader.size), hasOrdinals: false)
+    var out = ByteBuffer()
+    out.append(Array(try #require(image.files[name]).prefix(Int(end.length))))
+    out.appendZeros(FrameHeader.size)
+    _ = header.encode(into: &out, at: Int(end.length), file: file, offset: end.length)
+    if hasBlock {
+      let offset = out.count
+      out.appendZeros(BlockHeader.size)
+      block.encode(into: &out, at: offset, file: file, offset: UInt64(offset))
+    }
+    let forged = try image.replacing(name, with: Array(out.bytes)).restored()
+    let platform = SparsePlatform(forged, name: name, size: end.length + length)
+    for isReadOnly in [true, false] {
+      var configuration = Self.configuration
+      configuration.isReadOnly = isReadOnly
+      let store = try ChangeStore(path: StoreImage.path, configuration, platform: platform)
+      #expect(try store.engine.snapshot.end == end)
+      #expect(try store.verify().problems.map(\.reason) == [])
+      try store.close()
+    }
+    #expect(platform.greatestRead <= 1 << 20)
+  }
+
   @Test func `Hostile index pages do not trap`() throws {
     let image = try Self.image.get()
     let name = try #require(image.files.keys.filter { $0.hasSuffix(".index") }.min())

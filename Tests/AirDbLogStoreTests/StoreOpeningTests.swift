@@ -195,6 +195,80 @@ import Testing
     }
   }
 
+  @Test(arguments: [1, 3, 40])
+  func `An open and a close without a write leave what a close leaves, also after a kill`(
+    commits: Int
+  ) throws {
+    var configuration = Configuration.tiny
+    configuration.replayBytes = 512
+    let system = SimulatedFileSystem(seed: 7)
+    do {
+      let store = try ChangeStore(
+        path: "/store", configuration, platform: system, scheduler: ManualScheduler())
+      for index in 0..<commits {
+        try store.applyAndWait([change("\(index % 11)", time(index), payload: "payload \(index)")])
+      }
+      // Of the copy nothing was ever sealed or closed; neither of the store.
+      try store.backUp(to: "/copy")
+    }
+    for path in ["/store", "/copy"] {
+      let dead = system.afterProcessDeath()
+      let content = try changes(path, configuration, dead.afterProcessDeath())
+      #expect(content.count == min(commits, 11))
+      try ChangeStore(
+        path: path, configuration, platform: dead, scheduler: ManualScheduler()
+      ).close()
+      let manifest = try #require(
+        try StoreDirectory(path: path, platform: dead).readManifest())
+      #expect(manifest.livenessSequence == manifest.end.sequence)
+      let recovered = try Recovery.run(
+        StoreDirectory(path: path, platform: dead), manifest,
+        EngineOptions(configuration).resolved(for: manifest))
+      #expect(!recovered.isUnclosed && recovered.end == manifest.end)
+      #expect(recovered.tail.count <= 1)
+      #expect(recovered.tail.allSatisfy { $0.length == $0.size && $0.length - 64 <= 512 })
+      // From here on nothing is written any more.
+      let before = dead.operations.count
+      #expect(try changes(path, configuration, dead) == content)
+      #expect(dead.operations.count == before)
+    }
+  }
+
+  @Test func `Sealing part of a copy keeps its end durable`() throws {
+    let system = SimulatedFileSystem(seed: 8)
+    let configuration = Configuration.tiny
+    do {
+      let store = try ChangeStore(
+        path: "/store", configuration, platform: system, scheduler: ManualScheduler())
+      // Until the second segment has begun, the first one is not sealed yet.
+      for index in 0..<40 where try store.engine.snapshot.tail.count < 2 {
+        try store.applyAndWait([change("\(index)", time(index))])
+      }
+      try store.backUp(to: "/copy")
+    }
+    let scheduler = ManualScheduler()
+    let copy = try ChangeStore(
+      path: "/copy", configuration, platform: system, scheduler: scheduler)
+    let end = try copy.engine.snapshot.end
+    #expect(try copy.engine.manifest.value.end == end)
+    scheduler.run()
+    let manifest = try copy.engine.manifest.value
+    #expect(manifest.segments.count == 1 && manifest.sealedEnd.sequence < end.sequence)
+    #expect(manifest.end == end, "what was known durable stays so")
+    let dead = system.afterProcessDeath()
+    #expect(try changes("/copy", configuration, dead).count == Int(end.sequence & 0xFFFF_FFFF))
+  }
+
+  /// What a store has that is opened for writing, read, and closed.
+  private func changes(
+    _ path: String, _ configuration: Configuration, _ platform: SimulatedFileSystem
+  ) throws -> [ChangeRecord] {
+    let store = try ChangeStore(
+      path: path, configuration, platform: platform, scheduler: ManualScheduler())
+    defer { try? store.close() }
+    return try store.changes(limit: 1_000).records
+  }
+
   @Test func `Bytes behind the last commit are cut and reported`() async throws {
     try await withTemporaryDirectory { root in
       let path = root + "/store"

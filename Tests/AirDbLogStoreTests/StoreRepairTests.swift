@@ -61,6 +61,48 @@ import Testing
     }
   }
 
+  @Test(arguments: ["shorter", "empty", "zeros", "garbage"])
+  func `The length of a sealed segment counts, and what is behind it is only looked at by a check`(
+    change: String
+  ) async throws {
+    try await withClosedStore { path, model in
+      for name in try names(path, ".segment").dropLast() {
+        let file = path + "/" + name
+        let sound = try DirectoryContents.bytes(file)
+        var bytes = sound
+        switch change {
+        case "shorter": bytes.removeLast()
+        case "empty": bytes = []
+        case "zeros": bytes += [UInt8](repeating: 0, count: 5_000)
+        default: bytes += [UInt8](repeating: 0, count: 77) + [9]
+        }
+        try Data(bytes).write(to: URL(fileURLWithPath: file))
+        let before = try DirectoryContents(path)
+        for isReadOnly in [true, false] {
+          let repairs = Locked<[String]>([])
+          var configuration = configuration(repairs, isReadOnly: isReadOnly)
+          configuration.cleansAutomatically = false
+          if bytes.count < sound.count {
+            let error = await storeError {
+              _ = try ChangeStore(at: path, configuration: configuration)
+            }
+            #expect(error?.code == .corrupt && error?.file == file)
+            #expect(error?.offset == UInt64(bytes.count))
+          } else {
+            let store = try ChangeStore(at: path, configuration: configuration)
+            #expect(try store.changes(limit: .max).records == model.feed.records)
+            let problems = try store.verify().problems
+            #expect(problems.map(\.file) == (change == "garbage" ? [file] : []))
+            #expect(problems.allSatisfy { !$0.isDerived && $0.offset == UInt64(sound.count) })
+            try store.close()
+          }
+          #expect(try DirectoryContents(path) == before)
+        }
+        try Data(sound).write(to: URL(fileURLWithPath: file))
+      }
+    }
+  }
+
   @Test(arguments: Damage.allCases)
   func `A damaged liveness file is made again`(damage: Damage) async throws {
     try await withClosedStore { path, model in

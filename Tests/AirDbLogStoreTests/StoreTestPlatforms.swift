@@ -120,3 +120,50 @@ struct ImmediateScheduler: Scheduler {
   func schedule(afterMilliseconds delay: Int, _ job: @escaping @Sendable () -> Void) {}
   func help() -> Bool { false }
 }
+
+/// Memory in which one file is longer than what was written to it: the rest is a hole.
+final class SparsePlatform: WrappedPlatform {
+  let wrapped: MemoryPlatform
+  private let name: String
+  private let state: Locked<(files: Set<FileDescriptor>, size: UInt64, greatestRead: Int)>
+
+  init(_ wrapped: MemoryPlatform, name: String, size: UInt64) {
+    self.wrapped = wrapped
+    self.name = name
+    state = Locked((files: [], size: size, greatestRead: 0))
+  }
+
+  /// The most bytes that one call asked for.
+  var greatestRead: Int { state.withLock { $0.greatestRead } }
+
+  func open(_ path: String, _ mode: OpenMode) throws(SystemError) -> FileDescriptor {
+    let file = try wrapped.open(path, mode)
+    state.withLock { state in
+      if path.hasSuffix(name) { state.files.insert(file) } else { state.files.remove(file) }
+    }
+    return file
+  }
+
+  func size(of file: FileDescriptor) throws(SystemError) -> UInt64 {
+    let size = try wrapped.size(of: file)
+    return state.withLock { $0.files.contains(file) ? max(size, $0.size) : size }
+  }
+
+  func truncate(_ file: FileDescriptor, to size: UInt64) throws(SystemError) {
+    try wrapped.truncate(file, to: size)
+    state.withLock { if $0.files.contains(file) { $0.size = size } }
+  }
+
+  func read(
+    _ file: FileDescriptor, into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
+  ) throws(SystemError) -> Int {
+    let count = try wrapped.read(file, into: buffer, at: offset)
+    let size = try self.size(of: file)
+    state.withLock { $0.greatestRead = max($0.greatestRead, buffer.count) }
+    guard count == 0, offset < size else { return count }
+    let hole = Int(min(UInt64(buffer.count), size - offset))
+    UnsafeMutableRawBufferPointer(rebasing: buffer[..<hole]).initializeMemory(
+      as: UInt8.self, repeating: 0)
+    return hole
+  }
+}

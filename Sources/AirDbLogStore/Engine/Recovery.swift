@@ -18,6 +18,12 @@ package struct Recovered {
   /// Whether the log goes on behind what the manifest knows durable.
   package var isUnclosed: Bool
 
+  /// Whether a close would seal some of the tail: it is more than the next open is to replay.
+  package func hasUnsealedTail(_ options: EngineOptions) -> Bool {
+    guard tail.count == 1 else { return !tail.isEmpty }
+    return tail[0].length - UInt64(SegmentHeader.size) > options.replayBytes
+  }
+
   package struct Tail {
     package var fileId: UInt64
     package var log: RowLog
@@ -54,7 +60,7 @@ package struct Recovery {
   ) throws(LogStoreError) -> Recovered {
     var recovery = Recovery(directory, manifest, options)
     recovery.listSealed(known)
-    try recovery.checkSealedFiles()
+    try recovery.checkSealedFiles(known)
     try recovery.followTail()
     try recovery.checkEnd()
     return recovery.result
@@ -81,8 +87,8 @@ package struct Recovery {
     }
   }
 
-  /// A missing segment is found at the open, not by the read that needs it.
-  private func checkSealedFiles() throws(LogStoreError) {
+  /// A segment that is missing or cut short is found at the open, not by the read that needs it.
+  private func checkSealedFiles(_ known: [UInt64: SealedSegment]) throws(LogStoreError) {
     let present: Set<UInt64>
     do throws(SystemError) {
       present = Set(
@@ -94,6 +100,24 @@ package struct Recovery {
     }
     for segment in manifest.segments where !present.contains(segment.fileId) {
       throw .corrupt("a segment of the log is missing", file: directory.segment(segment.fileId))
+    }
+    for segment in manifest.segments where known[segment.fileId] == nil {
+      let path = directory.segment(segment.fileId)
+      let size: UInt64
+      do throws(SystemError) {
+        size = try directory.open(path, .read).size()
+      } catch {
+        // Beside a writer that compacts, it may have gone since it was listed.
+        guard !error.isNotFound else {
+          throw .corrupt("a segment of the log is missing", file: path)
+        }
+        throw LogStoreError(error, "look at a segment", file: path)
+      }
+      guard size >= segment.length else {
+        throw .corrupt(
+          "a segment of the log is cut short: it has \(segment.length) bytes of frames", file: path,
+          offset: size)
+      }
     }
   }
 
@@ -259,6 +283,7 @@ package struct Recovery {
     if rest.isDirty { result.discardedBytes += rest.dirtyEnd - scan.offset }
     tail.end = scan.end
     tail.commitDate = result.commitDate
+    log.finish(at: scan.offset)
     firstRow = log.end
     result.replayedRecords += log.count
     result.tail.append(tail)

@@ -98,8 +98,11 @@ package struct Sealer {
 extension Sealer.LogState {
   /// Makes this the durable end of the log, up to which the liveness goes.
   fileprivate func record(in manifest: inout Manifest) {
-    manifest.end = end
     manifest.livenessSequence = end.sequence
+    // A log that was closed with several unsealed segments, as a copy is, is durable beyond the
+    // first one.
+    guard manifest.end.sequence <= end.sequence else { return }
+    manifest.end = end
     manifest.lastCommitDate = commitDate
     manifest.greatestHlc = Array((greatestHlc ?? "").utf8)
     manifest.hlcPhysicalKind = physicalKind?.rawValue ?? 0

@@ -98,8 +98,9 @@ package final class Writer: @unchecked Sendable {
     commitDate = recovered.commitDate
     physicalKind = recovered.physicalKind
     greatest = recovered.greatestHlc?.key
-    // What a recovery found is put in order by the close, as what this session writes.
-    hasWritten = recovered.isUnclosed
+    // What a recovery found is put in order by the close, as what this session writes; so is a log
+    // that was closed as it was: a copy's.
+    hasWritten = recovered.isUnclosed || recovered.hasUnsealedTail(engine.options)
     nextRow = engine.snapshot.visibleRows
     lookup = Lookup()
     queue = CommitQueue { [unowned self] group in self.lead(group) }

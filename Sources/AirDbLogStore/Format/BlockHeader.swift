@@ -71,7 +71,8 @@ package struct BlockHeader: Sendable, Equatable {
       ? header.storedLength == header.rawLength : header.storedLength < header.rawLength
     guard header.recordCount > 0, header.recordCount <= Limits.recordsPerBlock, lengthsMatch,
       header.rawLength <= Limits.payload,
-      header.metadataLength <= Limits.batch
+      UInt64(header.metadataLength)
+        <= UInt64(header.recordCount) * UInt64(Limits.metadataPerRecord)
     else { throw FormatError("an impossible block header", at: 4) }
     return header
   }

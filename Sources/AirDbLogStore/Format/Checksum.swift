@@ -17,13 +17,17 @@ package enum Checksum {
   package static func bound(
     _ tag: Tag, file: UInt64, offset: UInt64, _ bytes: UnsafeRawBufferPointer
   ) -> UInt32 {
+    crc(bytes, from: bound(tag, file: file, offset: offset))
+  }
+
+  /// The part of such a checksum that comes before the bytes, which ``crc(_:from:)`` adds.
+  package static func bound(_ tag: Tag, file: UInt64, offset: UInt64) -> UInt32 {
     var place = (tag.rawValue.littleEndian, UInt32(0), file.littleEndian, offset.littleEndian)
-    let prefix = withUnsafeMutableBytes(of: &place) { raw in
+    return withUnsafeMutableBytes(of: &place) { raw in
       // The tuple has four bytes of alignment after the tag; the format has none.
       let start = airdb_crc32c(0, raw.baseAddress, 4)
       return airdb_crc32c(start, raw.baseAddress! + 8, 16)
     }
-    return crc(bytes, from: prefix)
   }
 
   /// Four ASCII characters that say what kind of structure a checksum covers.

@@ -30,6 +30,11 @@ package struct FrameHeader: Sendable, Equatable {
   /// Where the blocks start.
   package var bodyStart: Int { Self.size + Int(labelLength) + Int(tableLength) }
 
+  /// The most that a frame of so many records can have: what a reader may believe.
+  package var greatestLength: UInt64 {
+    Limits.frame + UInt64(recordCount) * Limits.framePerRecord + UInt64(tableLength)
+  }
+
   package static let size = 64
   package static let magic: UInt32 = 0x4D52_4641  // "AFRM"
   package static let alignment: UInt64 = 8

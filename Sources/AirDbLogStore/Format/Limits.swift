@@ -6,6 +6,11 @@ package enum Limits {
   package static let key = 65_536
   package static let payload = 256 << 20
   package static let batch = 1 << 30
+  /// Of a frame, and of it for each record, beside the transaction table.
+  package static let frame: UInt64 = 2 << 30
+  package static let framePerRecord: UInt64 = 128
+  /// Of a block's metadata for each record: everything but its payload.
+  package static let metadataPerRecord = 201_856
   package static let label = 1_024
   package static let deletionValues = 64
   package static let manifest = 64 << 20

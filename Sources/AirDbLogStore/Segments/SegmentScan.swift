@@ -4,15 +4,15 @@ package struct SegmentScan {
   package var end: LogEnd
   /// The segment, and where its next frame starts.
   package let fileId: UInt64
-  package private(set) var offset: UInt64
+  package internal(set) var offset: UInt64
   /// What all frame headers found say, valid in their place or not.
   package private(set) var evidence = Evidence()
 
   private let file: OpenFile
   private let fileSize: UInt64
-  private let maximumEpoch: UInt32
+  let maximumEpoch: UInt32
   /// Only sealed segments have packed frames.
-  private let isSealed: Bool
+  let isSealed: Bool
   private var buffer = ReadBuffer()
 
   /// Starts behind the header of a segment.
@@ -70,9 +70,12 @@ package struct SegmentScan {
   /// The next valid frame, or nil where the log ends in this segment.
   package mutating func next() throws(SystemError) -> Frame? {
     guard let header = try peek(), let length = Int(exactly: header.length) else { return nil }
+    // A frame is read whole at once if the buffer has room for it, and else in pieces, until it has
+    // proved to be what its length says.
+    if length <= ReadBuffer.capacity { _ = try buffer.read(file, at: offset, count: length) }
+    guard try bodyHolds(header) else { return nil }
     let bytes = try buffer.read(file, at: offset, count: length)
-    guard bytes.count == length, Self.bodyHolds(header, bytes, file: fileId, offset: offset)
-    else { return nil }
+    guard bytes.count == length else { return nil }
     let frame = Frame(header: header, offset: offset, bytes: bytes)
     skip(header)
     return frame
@@ -93,13 +96,19 @@ package struct SegmentScan {
       segment: fileId, length: offset, sequence: header.sequence, checksum: header.checksum)
   }
 
-  private mutating func headerAt(_ offset: UInt64) throws(SystemError) -> FrameHeader? {
+  mutating func headerAt(_ offset: UInt64) throws(SystemError) -> FrameHeader? {
     guard offset + UInt64(FrameHeader.size) <= fileSize else { return nil }
     let bytes = try buffer.read(file, at: offset, count: FrameHeader.size)
     return try? FrameHeader.decode(bytes, file: fileId, offset: offset)
   }
 
   private func fits(_ header: FrameHeader) -> Bool {
+    follows(header) && header.length <= fileSize - offset
+      && header.length <= header.greatestLength
+  }
+
+  /// Whether a frame connects to the one before it.
+  func follows(_ header: FrameHeader) -> Bool {
     let epoch = header.sequence >> 32
     let counter = header.sequence & 0xFFFF_FFFF
     let follows =
@@ -110,31 +119,51 @@ package struct SegmentScan {
       case .packed: isSealed && header.sequence > end.sequence
       }
     return follows && epoch <= UInt64(maximumEpoch) && header.previousChecksum == end.checksum
-      && header.length <= fileSize - offset
   }
 
   /// Checks what the header says about the rest of the frame: the blocks' lengths and checksums, the
-  /// body checksum, the padding.
-  package static func bodyHolds(
-    _ header: FrameHeader, _ bytes: UnsafeRawBufferPointer, file: UInt64, offset: UInt64
-  ) -> Bool {
-    var position = header.bodyStart
-    guard position <= bytes.count else { return false }
-    var crc = Checksum.crc(UnsafeRawBufferPointer(rebasing: bytes[FrameHeader.size..<position]))
+  /// body checksum, the padding. Takes no more memory than the buffer has.
+  private mutating func bodyHolds(_ header: FrameHeader) throws(SystemError) -> Bool {
+    var position = UInt64(header.bodyStart)
+    guard position <= header.length,
+      var crc = try checksum(from: UInt64(FrameHeader.size), to: position, after: 0)
+    else { return false }
     for _ in 0..<header.blockCount {
-      let rest = UnsafeRawBufferPointer(rebasing: bytes[position...])
-      guard let block = try? BlockHeader.decode(rest), block.length <= UInt64(rest.count) else {
-        return false
-      }
-      let blockBytes = UnsafeRawBufferPointer(rebasing: rest[..<Int(block.length)])
-      guard BlockHeader.verify(blockBytes, file: file, offset: offset + UInt64(position)),
-        block.frameDistance == UInt32(truncatingIfNeeded: position)
+      let start = offset + position
+      let left = header.length - position
+      let head = try buffer.read(
+        file, at: start, count: Int(min(UInt64(BlockHeader.size), left)))
+      guard let block = try? BlockHeader.decode(head), block.length <= left,
+        UInt64(block.frameDistance) == position & 0xFFFF_FFFF
       else { return false }
-      crc = Checksum.crc(blockBytes.load(UInt32.self, at: 0), from: crc)
-      position += Int(block.length)
+      let stated = head.load(UInt32.self, at: 0)
+      let prefix = Checksum.bound(.block, file: fileId, offset: start)
+      guard
+        try checksum(from: position + 4, to: position + block.length, after: prefix) == stated
+      else { return false }
+      crc = Checksum.crc(stated, from: crc)
+      position += block.length
     }
-    let padding = UnsafeRawBufferPointer(rebasing: bytes[position...])
-    return crc == header.bodyChecksum && padding.count < 8 && padding.isZero
+    guard crc == header.bodyChecksum, header.length - position < 8 else { return false }
+    let count = Int(header.length - position)
+    let padding = try buffer.read(file, at: offset + position, count: count)
+    return padding.count == count && padding.isZero
+  }
+
+  /// The checksum of a part of the frame at ``offset``, continued; nil if the file ends before it.
+  private mutating func checksum(
+    from start: UInt64, to end: UInt64, after previous: UInt32
+  ) throws(SystemError) -> UInt32? {
+    var crc = previous
+    var position = start
+    while position < end {
+      let count = Int(min(UInt64(ReadBuffer.capacity), end - position))
+      let bytes = try buffer.read(file, at: offset + position, count: count)
+      guard bytes.count == count else { return nil }
+      crc = Checksum.crc(bytes, from: crc)
+      position += UInt64(count)
+    }
+    return crc
   }
 
   /// What lies behind the last valid frame.
@@ -182,7 +211,10 @@ package struct SegmentScan {
 
 /// Reads ahead, so that small frames do not cost a system call each.
 private struct ReadBuffer {
-  private var storage = Storage(capacity: 256 << 10)
+  /// What it has room for, but for a while after something larger was read.
+  static let capacity = 256 << 10
+
+  private var storage = Storage(capacity: capacity)
   private var start: UInt64 = 0
   private var count = 0
 
@@ -201,7 +233,10 @@ private struct ReadBuffer {
     {
       return slice(at: offset, count: wanted)
     }
-    if wanted > storage.memory.count { storage = Storage(capacity: wanted) }
+    let room = max(wanted, Self.capacity)
+    if room > storage.memory.count || room < storage.memory.count / 16 {
+      storage = Storage(capacity: room)
+    }
     start = offset
     count = 0
     count = try file.readExactly(into: storage.memory, at: offset)

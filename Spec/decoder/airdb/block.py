@@ -110,6 +110,8 @@ def decode(data, at, file, frame_offset, first_record, hlc_format, is_packed):
 
     count = header.record_count
     require(1 <= count <= limits.BLOCK_RECORDS, "record_count", "not in 1...256")
+    most = limits.METADATA_PER_RECORD * count
+    require(header.metadata_length <= most, "metadata_length", f"more than {most} bytes")
     require(header.codec in (CODEC_STORED, CODEC_LZ4), "codec", "unknown")
     flags = FLAG_ORDINALS if is_packed else 0
     require(header.flags == flags, "flags", f"{header.flags}, not {flags}")

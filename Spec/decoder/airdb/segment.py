@@ -212,6 +212,9 @@ def _decode_frame(data, at, end, file_id, log, kinds):
         return frame
     if frame.length > end - at:
         return f"a frame of {frame.length} bytes passes the end"
+    most = limits.FRAME + limits.FRAME_PER_RECORD * frame.record_count + frame.table_length
+    if frame.length > most:
+        return f"a frame of {frame.length} bytes, more than {frame.record_count} records can have"
     if frame.kind not in kinds:
         return f"a frame of kind {frame.kind} in this place"
     last = log.last.sequence
