@@ -9,6 +9,27 @@ import Testing
     init(_ number: Int) { self.number = number }
   }
 
+  #if os(Linux)
+    @Test(arguments: ["ids", "authors", "collections", "nodes", "small", "payloads"])
+    func `The cache takes no more heap than it says`(kind: String) throws {
+      try withTemporaryDirectory { root in
+        let helper = try HelperProcess(["cache", root + "/store", kind])
+        let figures = helper.readLines().map { line in
+          line.split(separator: " ").compactMap { Int($0) }
+        }
+        #expect(helper.wait() == 0)
+        try #require(figures.map(\.count) == [3, 3])
+        let (heap, cache) = (figures[1][1] - figures[0][1], figures[1][2])
+        #expect(figures[0][2] == 0)
+        #expect(cache > 1 << 20 && cache <= 2 << 20, "it has been filled")
+        // Other things than the cache differ a little, too.
+        let most = cache + figures[0][1] / 100 + (16 << 10)
+        #expect(heap <= most, "\(heap) bytes of heap for \(cache) of cache")
+        #expect(heap > cache / 2, "nor is it far from the truth")
+      }
+    }
+  #endif
+
   @Test func `The block cache stays below its capacity, and keeps what is used`() {
     for capacity in [0, 100, 1_000, 50_000] {
       let cache = BlockCache(capacity: capacity)

@@ -27,8 +27,9 @@ struct CrashWriter {
     case "fork": try useAfterFork(arguments[1])
     case "stream": try measureStream(arguments[1])
     case "scale": try measureScale(arguments[1], order: arguments[2], count: Int(arguments[3])!)
+    case "cache": try measureCache(arguments[1], kind: arguments[2])
     default:
-      print("usage: CrashWriter write|replay|open|hold|fork|stream|scale <path> ...")
+      print("usage: CrashWriter write|replay|open|hold|fork|stream|scale|cache <path> ...")
       exit(64)
     }
   }

@@ -63,6 +63,48 @@ extension CrashWriter {
     }
   }
 
+  /// Fills a store with records of a kind, and says how much heap an open store takes after all of it
+  /// has been read: without a cache, and with one that is smaller than the store.
+  static func measureCache(_ path: String, kind: String) throws {
+    var configuration = Configuration()
+    configuration.durability = .processCrash
+    let store = try ChangeStore(at: path, configuration: configuration)
+    let count = ["ids": 100, "authors": 100, "collections": 1_500, "nodes": 6_000][kind] ?? 20_000
+    for start in stride(from: 0, to: count, by: 100) {
+      try store.applyAndWait(
+        (start..<min(start + 100, count)).map { record($0, kind: kind) })
+    }
+    try store.close()
+    for cacheBytes in [0, 2 << 20] {
+      configuration.cacheBytes = cacheBytes
+      let before = HeapSampler.inUse
+      let store = try ChangeStore(at: path, configuration: configuration)
+      var cursor: ChangeCursor?
+      while true {
+        let page = try store.changes(after: cursor, limit: 50, byteLimit: 64 << 10)
+        cursor = page.next
+        if page.isLast { break }
+      }
+      let cache = try store.statistics().cacheBytes
+      say("\(cacheBytes) heap \(HeapSampler.inUse - before) cache \(cache)")
+      try store.close()
+    }
+  }
+
+  private static func record(_ number: Int, kind: String) -> ChangeRecord {
+    func long(_ count: Int) -> String {
+      let digits = "\(number)"
+      return digits + String(repeating: "x", count: count - digits.utf8.count)
+    }
+    return ChangeRecord(
+      id: kind == "ids" ? long(60_000) : "\(number)",
+      collection: kind == "collections" ? long(4_000) : kind == "small" ? long(20) : "c",
+      type: .insert, payload: kind == "payloads" ? Data(long(300).utf8) : Data(),
+      hlcTimestamp: "\(1_700_000_000_000 + number)-0-" + (kind == "nodes" ? long(900) : "n"),
+      authorPublicKey: kind == "authors"
+        ? Data(long(60_000).utf8) : kind == "small" ? Data(long(33).utf8) : nil)
+  }
+
   private static func record(
     _ number: Int, of count: Int, order: String, _ random: inout SeededGenerator
   ) -> ChangeRecord {

@@ -82,6 +82,28 @@ package class BlockRows: @unchecked Sendable {
 
   deinit { memory.deallocate() }
 
+  /// How much of the cache this takes, in bytes: not less than it holds on the heap.
+  package var cost: Int {
+    var cost = Self.objectSize + Self.heapSize(memory.count)
+    cost += Self.heapSize(of: rows.capacity, Row.self)
+    cost += Self.heapSize(of: collections.capacity, String.self)
+    for name in collections { cost += Self.heapSize(of: name.utf8.count + 1, UInt8.self) }
+    cost += Self.heapSize(of: shapes.capacity, HlcShape.self)
+    cost += Self.heapSize(of: nodes.capacity, Range<Int>.self)
+    return cost + Self.heapSize(of: authors.capacity, Range<Int>.self)
+  }
+
+  /// The object itself, with room to spare.
+  private static let objectSize = 256
+
+  /// What an allocation of so many bytes takes: the allocator's own part, and what it rounds up.
+  private static func heapSize(_ count: Int) -> Int { (count + 31) & ~15 }
+
+  /// The same for the storage of an array, or of a text as one of bytes.
+  private static func heapSize<Element>(of count: Int, _: Element.Type) -> Int {
+    count == 0 ? 0 : heapSize(32 + count * MemoryLayout<Element>.stride)
+  }
+
   /// The header of a block that fills `bytes`.
   static func header(of bytes: UnsafeRawBufferPointer) throws(FormatError) -> BlockHeader {
     let header = try BlockHeader.decode(bytes)

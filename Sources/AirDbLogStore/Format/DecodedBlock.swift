@@ -9,9 +9,6 @@
 ///
 /// `@unchecked Sendable`: as its superclass, whose memory it fills in the initializer.
 package final class DecodedBlock: BlockRows, @unchecked Sendable {
-  /// How much of the cache this takes, in bytes.
-  package var cost: Int { memory.count + rows.count * MemoryLayout<Row>.stride + 256 }
-
   /// Parses and decompresses a block whose checksum has been verified.
   package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
     let header = try Self.header(of: bytes)

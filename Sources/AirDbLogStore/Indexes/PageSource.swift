@@ -4,6 +4,9 @@
 package final class IndexPage: @unchecked Sendable {
   private let memory: UnsafeMutableRawBufferPointer
 
+  /// How much of the cache one takes, in bytes: its memory and the object.
+  package static let cost = Limits.pageSize + 96
+
   package init() { memory = .allocate(byteCount: Limits.pageSize, alignment: 16) }
 
   deinit { memory.deallocate() }
@@ -53,7 +56,7 @@ package struct PageSource: Sendable {
     let key = BlockCache.Key.page(fileId, number, build: build)
     if let known = cache.object(key) as? IndexPage { return known }
     let page = try read(number)
-    cache.insert(page, for: key, cost: Limits.pageSize)
+    cache.insert(page, for: key, cost: IndexPage.cost)
     return page
   }
 

@@ -57,8 +57,9 @@ package final class BlockCache: Sendable {
     var isRecent: Bool
   }
 
-  /// What one entry takes beside the object itself: the slot and its place in the dictionary.
-  private static let overhead = 128
+  /// What one entry takes beside the object itself: the slot and its place in the dictionary, both
+  /// of which grow by doubling.
+  private static let overhead = 192
 
   package init(capacity: Int) {
     self.capacity = capacity
