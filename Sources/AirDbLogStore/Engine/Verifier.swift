@@ -50,8 +50,13 @@ struct Verifier {
   /// Counts what has been read; stops if the task was cancelled.
   private mutating func step(_ bytes: UInt64) throws(LogStoreError) {
     report.checkedBytes += bytes
+    try tellProgress()
+  }
+
+  private func tellProgress() throws(LogStoreError) {
     if Task.isCancelled { throw LogStoreError(.cancelled, "The check was cancelled.") }
-    progress?(min(1, Double(report.checkedBytes) / Double(max(totalBytes, 1))))
+    let done = report.checkedBytes + report.uncheckedBytes
+    progress?(min(1, Double(done) / Double(max(totalBytes, 1))))
   }
 
   // MARK: Manifest
@@ -89,23 +94,33 @@ struct Verifier {
     let path = engine.directory.segment(info.fileId)
     try checkHeader(info.fileId, after: predecessor(of: position), path)
     let log = RowLog(fileId: info.fileId, base: 0)
-    var reached: UInt64 = UInt64(SegmentHeader.size)
-    do throws(LogStoreError) {
-      try engine.forEachFrame(of: sealed.segment) { (frame) throws(LogStoreError) in
-        try check(frame, into: log, path)
-        reached = frame.offset + frame.header.length
-      }
-    } catch {
-      guard error.code == .corrupt else { throw error }
-      add(path, error.offset ?? reached, error.message)
+    let end = try checkFrames(
+      of: info.fileId, after: sealedStart(info), upTo: info.length, isSealed: true, into: log, path)
+    try checkZeros(behind: info.length, of: info.fileId, path)
+    // What is derived from damaged frames cannot be compared with them.
+    guard let end else { return }
+    guard end.sequence <= info.lastSequence, end.checksum == info.lastChecksum else {
+      add(path, end.length, "its last frame is not the one that the manifest names")
       return
     }
     if UInt64(log.count) != info.recordCount {
       add(path, nil, "it has \(log.count) records, the manifest says \(info.recordCount)")
     }
-    try checkZeros(behind: info.length, of: info.fileId, path)
     try checkIndex(sealed.segment, log)
     try checkLiveness(position, log)
+  }
+
+  /// What the first frame of a sealed segment follows; nil if its header does not say so any more.
+  private func sealedStart(_ info: Manifest.Segment) throws(LogStoreError) -> LogEnd? {
+    do throws(LogStoreError) {
+      // The commit before the segment's first need not exist any more.
+      return LogEnd(
+        sequence: info.firstSequence - 1,
+        checksum: try engine.segmentHeader(info.fileId).predecessorChecksum)
+    } catch {
+      guard error.code == .corrupt else { throw error }
+      return nil
+    }
   }
 
   private func predecessor(of position: Int) -> LogEnd {
@@ -133,6 +148,73 @@ struct Verifier {
       guard error.code == .corrupt else { throw error }
       add(path, error.offset, error.message)
     }
+  }
+
+  /// Checks the frames of a segment up to `limit`, where they end. Answers where the log has got to, or
+  /// nil if there is damage, behind which it goes on. `start` is nil if it is not known what the first
+  /// frame follows.
+  private mutating func checkFrames(
+    of id: UInt64, after start: LogEnd?, upTo limit: UInt64, isSealed: Bool, into log: RowLog,
+    _ path: String
+  ) throws(LogStoreError) -> LogEnd? {
+    var isDamaged = start == nil
+    var scan: SegmentScan
+    var limit = limit
+    do throws(SystemError) {
+      let file = try engine.files.file(.segment(id))
+      let size = try file.size()
+      if size < limit {
+        add(path, size, "it is cut short: its frames end at \(limit)")
+        report.uncheckedBytes += limit - size
+        isDamaged = true
+        limit = size
+      }
+      scan = SegmentScan(
+        file, fileId: id, size: limit, after: start ?? LogEnd(),
+        maximumEpoch: engine.manifest.value.epoch, isSealed: isSealed)
+    } catch {
+      throw engine.segmentFailure(error, "open a segment", path)
+    }
+    do throws(SystemError) {
+      if start == nil, case .disconnected(let header) = try scan.obstacle(before: limit) {
+        scan.connect(to: header)
+      }
+    } catch {
+      throw LogStoreError(error, "read a segment", file: path)
+    }
+    while scan.offset < limit {
+      let frame: SegmentScan.Frame?
+      do throws(SystemError) {
+        frame = try scan.next()
+        if frame == nil {
+          isDamaged = true
+          try passDamage(&scan, before: limit, path)
+        }
+      } catch {
+        throw LogStoreError(error, "read a segment", file: path)
+      }
+      if let frame { try check(frame, into: log, path) } else { try tellProgress() }
+    }
+    return isDamaged ? nil : scan.end
+  }
+
+  /// Reports what is wrong where the scan stopped, and goes on behind it.
+  private mutating func passDamage(
+    _ scan: inout SegmentScan, before limit: UInt64, _ path: String
+  ) throws(SystemError) {
+    let start = scan.offset
+    switch try scan.obstacle(before: limit) {
+    case .disconnected(let header):
+      add(path, start, "a frame does not follow the one before it")
+      scan.connect(to: header)
+    case .body(let header):
+      add(path, start, "a frame is damaged")
+      scan.skip(header)
+    case .header:
+      add(path, start, "a frame header is damaged")
+      try scan.skipToHeader(before: limit)
+    }
+    report.uncheckedBytes += scan.offset - start
   }
 
   /// Every rule about one frame whose checksums hold.
@@ -310,42 +392,25 @@ struct Verifier {
 
   /// The unsealed segments, as far as the snapshot shows them.
   private mutating func checkTail() throws(LogStoreError) {
-    var end = state.sealedEnd
+    // Nil behind damage, where it is unknown.
+    var end: LogEnd? = state.sealedEnd
     for log in state.tail {
       let path = engine.directory.segment(log.fileId)
-      try checkHeader(log.fileId, after: end, path)
+      let isLast = log.fileId == state.end.segment
+      // A segment into which nothing has been written yet, or nothing that is visible.
+      let limit = isLast ? state.end.length : log.finalLength
+      guard limit > 0 else { continue }
+      if let end { try checkHeader(log.fileId, after: end, path) }
       let rows = RowLog(fileId: log.fileId, base: log.base)
-      var scan: SegmentScan
-      do throws(SystemError) {
-        let file = try engine.files.file(.segment(log.fileId))
-        scan = SegmentScan(
-          file, fileId: log.fileId, size: try file.size(), after: end,
-          maximumEpoch: engine.manifest.value.epoch)
-      } catch {
-        throw LogStoreError(error, "read the end of the log", file: path)
+      let reached = try checkFrames(
+        of: log.fileId, after: end, upTo: limit, isSealed: false, into: rows, path)
+      if let reached, isLast, reached.checksum != state.end.checksum {
+        add(
+          path, reached.length,
+          "the log ends at commit \(describe(reached.sequence)) instead of \(describe(state.end.sequence))"
+        )
       }
-      while scan.end.sequence < state.end.sequence {
-        let frame: SegmentScan.Frame?
-        do throws(SystemError) {
-          frame = try scan.next()
-        } catch {
-          throw LogStoreError(error, "read the end of the log", file: path)
-        }
-        guard let frame else { break }
-        try check(frame, into: rows, path)
-      }
-      end =
-        scan.end.segment == log.fileId
-        ? scan.end
-        : LogEnd(
-          segment: log.fileId, length: UInt64(SegmentHeader.size), sequence: end.sequence,
-          checksum: end.checksum)
-    }
-    if end.sequence != state.end.sequence || end.checksum != state.end.checksum {
-      add(
-        engine.directory.segment(max(end.segment, 1)), end.length,
-        "the log ends at commit \(describe(end.sequence)) instead of \(describe(state.end.sequence))"
-      )
+      end = reached
     }
   }
 }
