@@ -16,9 +16,8 @@ import Testing
 struct FaultTests {
   @Test(
     "Whichever call fails, outcomes are told truly, and what is acknowledged afterwards survives",
-    arguments: [Durability.powerLoss, .processCrash])
-  func everyCall(_ durability: Durability) throws {
-    let script = EngineScript.short(durability)
+    arguments: [EngineScript.short(.powerLoss), .short(.processCrash), .background])
+  func everyCall(_ script: EngineScript) throws {
     let calls = try FaultCase.calls(of: script)
     let cases = calls.enumerated().flatMap { FaultCase.cases($1, $0 + 1) }
     let counts = examine(script, cases.map { .call($0) })

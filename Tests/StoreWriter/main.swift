@@ -6,9 +6,11 @@ import Foundation
 
 let usage = """
   usage: StoreWriter samples DIRECTORY
+         StoreWriter images DIRECTORY
          StoreWriter fixtures DIRECTORY
   The directory must not exist. Beside each store NAME, samples writes NAME.expected.jsonl, the
-  newest versions of its records; fixtures writes fixtures.json, what is to be expected of each.
+  newest versions of its records; so does images, which writes what crashes left of stores, with the
+  records that the engine recovers; fixtures writes fixtures.json, what is to be expected of each.
   """
 
 do {
@@ -21,6 +23,7 @@ do {
     for sample in Sample.all { try sample.write(to: directory) }
     // Ends without a word to the stores that are still open.
     _exit(0)
+  case "images": try CrashSample.writeAll(to: directory)
   case "fixtures": try Fixture.writeAll(to: directory)
   default: throw UsageError()
   }

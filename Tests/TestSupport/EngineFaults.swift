@@ -127,6 +127,7 @@ package final class FaultRun {
   private let without: FaultPlan?
   private let images = Locked(CrashImages(.least))
   private var isFirstError = true
+  private var isResuming = false
   /// The commits when the first one after the fault was acknowledged; a crash then is of interest.
   private var crashesAfterNextCommit = false
   package private(set) var refusals = 0
@@ -170,6 +171,8 @@ package final class FaultRun {
   // MARK: Steps
 
   private func perform(_ step: EngineScript.Step) throws {
+    if case .resume = step { isResuming = true }
+    defer { isResuming = false }
     do {
       try life.perform(step)
     } catch let error as LogStoreError {
@@ -182,6 +185,17 @@ package final class FaultRun {
         // Closed all the same; the next open recovers.
         life.leave()
         endTrouble()
+      case .suspend:
+        // Suspended all the same; taking it up again recovers.
+        endTrouble()
+      case .resume:
+        do {
+          try life.perform(step)
+        } catch let error as LogStoreError {
+          try expect(trouble.isPersistent, "a second attempt to resume failed, too: \(error)")
+          endTrouble()
+          try life.perform(step)
+        }
       case .flush where error.code == .outcomeUnknown:
         try goOnAfterUnknown()
       default:
@@ -251,7 +265,7 @@ package final class FaultRun {
   }
 
   /// Whether the store is being opened: its failures are retried by opening again.
-  private var isOpening: Bool { life.store == nil }
+  private var isOpening: Bool { life.store == nil || isResuming }
 
   private func goOnAfterRefusal(_ error: LogStoreError) throws {
     refusals += 1

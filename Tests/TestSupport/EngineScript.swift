@@ -10,6 +10,11 @@ package struct EngineScript: Sendable, CustomStringConvertible {
     /// Runs the work that the store has put off: sealing, background syncs.
     case pump
     case close
+    /// Gives the lock back, as an app does that goes into the background, and takes it again.
+    case suspend
+    case resume
+    /// Copies the store to a place of its own.
+    case backUp(String)
     /// Drops the store without closing it, as a process does that is killed.
     case leave
     /// Power is lost; the script goes on with what the rule leaves of each sector.
@@ -81,6 +86,8 @@ package final class ScriptRun {
   private var scheduler = ScriptScheduler(isEager: false)
   private var durability = Durability.powerLoss
   private var wasClosed = false
+  /// Whether it was told to suspend: it is then, even if that failed.
+  private var isSuspended = false
 
   package init(
     _ script: EngineScript, on files: SimulatedFileSystem,
@@ -118,6 +125,19 @@ package final class ScriptRun {
       try store?.close()
       store = nil
       wasClosed = true
+      trace.withLock { $0.makeDurable() }
+    case .suspend:
+      let wasSuspended = isSuspended
+      isSuspended = true
+      try store?.suspend()
+      if !wasSuspended { trace.withLock { $0.makeDurable() } }
+    case .resume:
+      try store?.resume()
+      isSuspended = false
+      try resolve()
+    case .backUp(let path):
+      // Everything that is visible is synced first.
+      try store?.backUp(to: path)
       trace.withLock { $0.makeDurable() }
     case .leave:
       leave()

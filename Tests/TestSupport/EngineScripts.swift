@@ -111,6 +111,29 @@ extension EngineScript {
       ])
   }
 
+  /// A store that is suspended again and again, with work put off and without any.
+  package static var background: EngineScript {
+    EngineScript(
+      "background",
+      [
+        .open(.processCrash),
+        .apply([record("a", 1)]),
+        .suspend,
+        .resume,
+        .apply([record("b", 2, 900), record("c", 2, 1_200, node: "b")]),
+        .apply([record("a", 3, 0, type: .delete)]),
+        .suspend,
+        .suspend,
+        .resume,
+        .resume,
+        .apply([record("d", 4)]),
+        .pump,
+        .suspend,
+        .resume,
+        .suspend,
+      ])
+  }
+
   /// A store is closed with a full segment that is short enough to be replayed; the next session begins
   /// by sealing it, before it has read anything.
   package static var fullTail: EngineScript {
@@ -143,7 +166,8 @@ extension EngineScript {
 
   package static var all: [EngineScript] {
     [
-      .life(.powerLoss), .life(.processCrash), .fullTail, .losses(.old), .losses(.zeros),
+      .life(.powerLoss), .life(.processCrash), .background, .fullTail, .losses(.old),
+      .losses(.zeros),
       .losses(.garbage(seed: 3)),
     ]
   }
