@@ -119,7 +119,7 @@ package let isLongRun = getenv("AIRDB_LONG_TESTS") != nil
 
 extension SimulatedFileSystem {
   /// A hash over all names and contents on the disk, and over what is pending by its number.
-  var digest: Int {
+  package var digest: Int {
     let (live, pendingCount) = state.withLock { ($0.disk.live, $0.disk.pending.count) }
     var hasher = Hasher()
     hasher.combine(pendingCount)

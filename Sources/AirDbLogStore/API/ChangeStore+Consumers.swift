@@ -67,6 +67,8 @@ extension ChangeStore {
 
   /// Removes all consumers, also when the file that keeps them is damaged.
   public func retireAllConsumers() throws(LogStoreError) {
+    let writer = try writer
+    if let refusal = writer.refusal { throw refusal }
     try writer.engine.consumers.retireAll()
   }
 }

@@ -24,7 +24,7 @@ extension Engine {
 }
 
 extension ConsumerTable.Retention {
-  init(_ retention: Consumer.Retention) {
+  package init(_ retention: Consumer.Retention) {
     switch retention {
     case .latestVersions: self = .latestVersions
     case .history(let age, let bytes):
@@ -45,7 +45,7 @@ extension ConsumerTable.Retention {
 }
 
 extension Consumer.Retention {
-  init(_ retention: ConsumerTable.Retention) {
+  package init(_ retention: ConsumerTable.Retention) {
     switch retention {
     case .latestVersions: self = .latestVersions
     case .history(let age, let bytes):

@@ -76,6 +76,7 @@ extension Consumer {
   /// the others as far as they have not been cleaned away.
   public func reset(to position: Position?) throws(LogStoreError) {
     let writer = try store.writer
+    if let refusal = writer.refusal { throw refusal }
     let consumer = try writer.engine.consumers.consumer(number, Array(name.utf8))
     try writer.engine.consumers.reset(consumer) { () throws(LogStoreError) in
       guard let position else { return ConsumerTable.Place() }
@@ -87,7 +88,9 @@ extension Consumer {
 
   /// Removes the consumer. What was kept for it alone can be cleaned away.
   public func retire() throws(LogStoreError) {
-    let registry = try store.writer.engine.consumers
+    let writer = try store.writer
+    if let refusal = writer.refusal { throw refusal }
+    let registry = writer.engine.consumers
     try registry.retire(try registry.consumer(number, Array(name.utf8)))
   }
 }

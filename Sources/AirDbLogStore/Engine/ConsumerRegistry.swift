@@ -17,10 +17,8 @@ package final class ConsumerRegistry: @unchecked Sendable {
   /// What is on disk; nil: no file.
   private var file: ConsumerFile?
   private var isLoaded = false
-  /// Whether what was loaded is known to be durable.
+  /// Whether what is on disk is what `file` says, durably.
   private var isSettled = false
-  /// Whether another file may be on disk than `file` says.
-  private var mustReplace = false
   private var openFile: OpenFile?
   private var refusal: LogStoreError?
 
@@ -115,7 +113,8 @@ extension ConsumerRegistry {
     _ consumer: ConsumerTable.Entry, to place: ConsumerTable.Place, resets: UInt64? = nil
   ) throws(LogStoreError) {
     try monitor.withLock { () throws(LogStoreError) in
-      try prepare()
+      try checkWritable()
+      try load()
       guard let file, var table = file.current,
         let index = table.index(named: consumer.name),
         table.consumers[index].number == consumer.number
@@ -124,8 +123,7 @@ extension ConsumerRegistry {
       guard entry.place.sequence < place.sequence, resets == nil || resets == entry.resets
       else { return }
       table.consumers[index].place = place
-      table.generation += 1
-      try write(table, file)
+      if isSettled { try write(table, into: file) } else { try replace(with: table) }
     }
   }
 
@@ -203,9 +201,13 @@ extension ConsumerRegistry {
   /// a position must not be asked for again after a crash.
   package func settled() throws(LogStoreError) -> Reading {
     try monitor.withLock { () throws(LogStoreError) in
-      try prepare()
-      return Reading(
-        consumers: file?.current?.consumers ?? [], revision: revision.withLock { $0 })
+      try checkWritable()
+      try load()
+      let table = file?.current
+      // A process that died, or one whose sync failed, may have left it in the cache of the system,
+      // where another sync need not write it.
+      if let table, !isSettled { try replace(with: table) }
+      return Reading(consumers: table?.consumers ?? [], revision: revision.withLock { $0 })
     }
   }
 
@@ -288,29 +290,6 @@ extension ConsumerRegistry {
     if isReadOnly { throw LogStoreError(.readOnly, "The store is open read-only.") }
   }
 
-  /// Makes sure that changes can be made on top of what is there.
-  private func prepare() throws(LogStoreError) {
-    try checkWritable()
-    try load()
-    guard let table = file?.current, !isSettled || mustReplace else { return }
-    if mustReplace { return try replace(with: table) }
-    // A process that died, or a sync of it that failed, may have left it in the cache only.
-    let opened = try existingFile()
-    do throws(SystemError) {
-      if FailedSyncs.contains(try opened.identity()) {
-        openFile = nil
-      } else {
-        try opened.synchronize()
-        try directory.synchronizeDirectory()
-        isSettled = true
-        return
-      }
-    } catch {
-      throw outcome(error, "make the consumers durable")
-    }
-    try replace(with: table)
-  }
-
   private func existingFile() throws(LogStoreError) -> OpenFile {
     if let openFile { return openFile }
     do throws(SystemError) {
@@ -323,9 +302,13 @@ extension ConsumerRegistry {
   }
 
   /// Puts a table into the slot that does not hold the current one.
-  private func write(_ table: ConsumerTable, _ current: ConsumerFile) throws(LogStoreError) {
+  private func write(
+    _ changed: ConsumerTable, into current: ConsumerFile
+  ) throws(LogStoreError) {
     let opened = try existingFile()
     let slot = current.nextSlot
+    var table = changed
+    table.generation += 1
     do throws(SystemError) {
       try withBytes(of: current.encode(table, in: slot, storeId: storeId)) {
         (bytes) throws(SystemError) in
@@ -357,7 +340,7 @@ extension ConsumerRegistry {
       throw LogStoreError(error, "write the consumer file", file: directory.newConsumers)
     }
     openFile = nil
-    mustReplace = true
+    isSettled = false
     do throws(SystemError) {
       try directory.rename(directory.newConsumers, to: directory.consumers)
       try directory.synchronizeDirectory()
@@ -366,7 +349,6 @@ extension ConsumerRegistry {
     }
     file = next
     isSettled = true
-    mustReplace = false
   }
 
   /// For want of space, descriptors or permission nothing has happened that another attempt would
