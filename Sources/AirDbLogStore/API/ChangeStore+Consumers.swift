@@ -37,10 +37,8 @@ extension ChangeStore {
     ) { () throws(LogStoreError) in
       let place: ConsumerTable.Place
       switch start {
-      case .beginning: place = writer.engine.beginning
-      case .end:
-        let end = writer.engine.published.withLock { $0.end }
-        place = ConsumerTable.Place(sequence: end.sequence, checksum: end.checksum)
+      case .beginning: place = ConsumerTable.Place()
+      case .end: place = writer.engine.placeOfEnd
       case .position(let position): place = try writer.engine.place(of: position)
       }
       try writer.makeDurable(upTo: place.sequence)
@@ -51,18 +49,26 @@ extension ChangeStore {
 
   /// All consumers, in the order of the bytes of their names.
   ///
-  /// - Complexity: Without I/O but for the first call.
+  /// - Complexity: See ``Consumer/lag()``, for each.
   public func consumers() throws(LogStoreError) -> [Consumer.Status] {
     try retentionReport().consumers
   }
 
   /// Who keeps what from being cleaned away, and until when.
   public func retentionReport() throws(LogStoreError) -> RetentionReport {
-    let engine = try engine
-    let consumers = try engine.consumers.consumers
-    return RetentionReport(
-      consumers, engine.snapshot, engine.manifest.value,
-      now: engine.platform.wallClockMilliseconds())
+    try reading { (engine) throws(LogStoreError) in
+      let consumers = try engine.consumers.consumers
+      let state = engine.snapshot
+      let now = engine.platform.wallClockMilliseconds()
+      var statuses: [Consumer.Status] = []
+      for entry in consumers {
+        statuses.append(
+          Consumer.Status(
+            entry, state, engine.storeId, lag: try engine.lag(behind: entry.place.sequence, state),
+            now: now))
+      }
+      return RetentionReport(statuses, state, horizon: engine.manifest.value.retentionHorizon)
+    }
   }
 
   /// Removes all consumers, also when the file that keeps them is damaged.

@@ -33,6 +33,7 @@ public final class ChangeStore: Sendable {
   private let state: Locked<State>
   /// Told of what is committed, refreshed, and taken up again.
   package let signal = CommitSignal()
+  let deliveries = Deliveries()
   /// Held while the store is reopened, suspended or closed.
   private let transition = Monitor()
 

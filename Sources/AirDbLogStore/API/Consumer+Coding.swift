@@ -2,24 +2,28 @@
 
 extension ConsumerTable.Place {
   /// Nil at the beginning.
-  func position(in store: StoreId) -> Position? {
+  func position(in storeId: String) -> Position? {
     guard sequence > 0 else { return nil }
-    return Position(
-      storeId: store.description, sequence: sequence, checksum: checksum, horizon: horizon)
+    return Position(storeId: storeId, sequence: sequence, checksum: checksum, horizon: horizon)
+  }
+
+  init(_ position: Position) {
+    self.init(
+      sequence: position.sequence, checksum: position.checksum, horizon: position.horizon)
   }
 }
 
 extension Engine {
-  /// Before the first commit, with nothing that could have been deleted since.
-  var beginning: ConsumerTable.Place {
-    ConsumerTable.Place(horizon: manifest.value.retentionHorizon)
-  }
-
-  /// What the file says of a position, if that is one of this store.
+  /// What the file says of a position, if that fits the store.
   func place(of position: Position) throws(LogStoreError) -> ConsumerTable.Place {
     try validate(position)
-    return ConsumerTable.Place(
-      sequence: position.sequence, checksum: position.checksum, horizon: position.horizon)
+    return ConsumerTable.Place(position)
+  }
+
+  /// Behind everything that is visible now.
+  var placeOfEnd: ConsumerTable.Place {
+    let end = published.withLock { $0.end }
+    return end.sequence > 0 ? ConsumerTable.Place(position(at: end)) : ConsumerTable.Place()
   }
 }
 

@@ -49,7 +49,7 @@ extension Consumer {
   public func position() throws(LogStoreError) -> Position? {
     let engine = try store.engine
     return try engine.consumers.consumer(number, Array(name.utf8)).place
-      .position(in: engine.manifest.value.storeId)
+      .position(in: engine.storeId)
   }
 
   /// Says that everything up to a position has been dealt with.
@@ -59,7 +59,9 @@ extension Consumer {
   /// and writes nothing.
   ///
   /// - Throws: ``LogStoreError``. With `outcomeUnknown` the position may or may not have been saved,
-  ///   and no consumer can be changed until ``ChangeStore/reopen()``. With another code it was not.
+  ///   and no consumer can be changed until ``ChangeStore/reopen()``. With another code it was not:
+  ///   `foreignPosition`, `positionBeyondEnd`, `positionDiverged` or `historyPurged` if it does not fit
+  ///   the store.
   /// - Complexity: One write and one sync of a file whose size does not grow.
   public func acknowledge(_ position: Position) throws(LogStoreError) {
     let writer = try store.writer
@@ -92,5 +94,20 @@ extension Consumer {
     if let refusal = writer.refusal { throw refusal }
     let registry = writer.engine.consumers
     try registry.retire(try registry.consumer(number, Array(name.utf8)))
+  }
+}
+
+// MARK: - Looking
+
+extension Consumer {
+  /// How far it is behind the end of the log, as that is visible now.
+  ///
+  /// - Complexity: Of the segment that its position is in, it may read the headers of the frames; of
+  ///   each one that several sessions wrote to, the content. Otherwise without I/O.
+  public func lag() throws(LogStoreError) -> Lag {
+    try store.reading { (engine) throws(LogStoreError) in
+      let entry = try engine.consumers.consumer(number, Array(name.utf8))
+      return try engine.lag(behind: entry.place.sequence, engine.snapshot)
+    }
   }
 }

@@ -10,17 +10,24 @@ public struct RetentionReport: Sendable, Hashable {
   /// rebuilt. 0 if none have been.
   public let horizon: UInt64
 
-  init(
-    _ consumers: [ConsumerTable.Entry], _ state: Published, _ manifest: Manifest, now: Int64
-  ) {
-    self.consumers = consumers.map { Consumer.Status($0, state, manifest.storeId, now: now) }
-    pinnedBytes = self.consumers.map(\.pinnedBytes).max() ?? 0
+  init(_ consumers: [Consumer.Status], _ state: Published, horizon: UInt64) {
+    self.consumers = consumers
+    pinnedBytes = consumers.map(\.pinnedBytes).max() ?? 0
     logBytes = state.bytes(behind: 0)
-    horizon = manifest.retentionHorizon
+    self.horizon = horizon
   }
 }
 
 extension Consumer {
+  /// How far a consumer is behind the end of the log.
+  public struct Lag: Sendable, Hashable {
+    /// Commits that were made behind its position. Those that have been cleaned away count, too, but for
+    /// some around the ends of sessions.
+    public let commits: UInt64
+    /// Bytes of the log behind its position.
+    public let bytes: UInt64
+  }
+
   /// A consumer as it is now.
   public struct Status: Sendable, Hashable {
     /// The name.
@@ -31,8 +38,8 @@ extension Consumer {
     public let retention: Retention
     /// When it was registered, in milliseconds since 1970.
     public let registeredDate: Int64
-    /// Bytes of the log behind its position, in whole segments.
-    public let lagBytes: UInt64
+    /// How far behind it is.
+    public let lag: Lag
     /// Bytes of the log of which every version is kept for it, in whole segments.
     public let pinnedBytes: UInt64
     /// When the first of those will not be kept any more even if it stays where it is, in milliseconds
@@ -41,12 +48,14 @@ extension Consumer {
     /// Whether it is so far behind that not every version is kept that it has not seen.
     public let isBeyondCap: Bool
 
-    init(_ entry: ConsumerTable.Entry, _ state: Published, _ store: StoreId, now: Int64) {
+    init(
+      _ entry: ConsumerTable.Entry, _ state: Published, _ storeId: String, lag: Lag, now: Int64
+    ) {
       name = String(decoding: entry.name, as: UTF8.self)
-      position = entry.place.position(in: store)
+      position = entry.place.position(in: storeId)
       retention = Retention(entry.retention)
       registeredDate = entry.registeredDate
-      lagBytes = state.bytes(behind: entry.place.sequence)
+      self.lag = lag
       let pinnedAfter = entry.pinnedAfter(in: state, now: now)
       pinnedBytes = pinnedAfter.map { state.bytes(behind: $0) } ?? 0
       pinnedUntil = entry.pinnedUntil(in: state, now: now)

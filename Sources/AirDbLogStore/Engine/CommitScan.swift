@@ -87,6 +87,12 @@ struct CommitScan {
     return nil
   }
 
+  /// Where the next frame is, once the place has been found.
+  var place: (fileId: UInt64, offset: UInt64)? {
+    guard let part = currentPart, let boundary else { return nil }
+    return (part.fileId, boundary.offset)
+  }
+
   private var currentPart: Part? { index < parts.count ? parts[index] : nil }
 
   private mutating func step(
