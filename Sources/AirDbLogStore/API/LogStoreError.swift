@@ -19,6 +19,8 @@ public struct LogStoreError: Error, Sendable {
     public static let invalidTimestamp = Code(rawValue: "invalidTimestamp")
     /// A decimal timestamp or cursor in a store of ISO 8601 ones, or the other way round.
     public static let mixedTimestamps = Code(rawValue: "mixedTimestamps")
+    /// A timestamp is further ahead of the time than a ``HybridLogicalClock`` may follow.
+    public static let clockDrift = Code(rawValue: "clockDrift")
     /// A field or a batch is above a declared limit.
     public static let limitExceeded = Code(rawValue: "limitExceeded")
     /// A change was asked of a store that is open read-only.
@@ -109,6 +111,7 @@ public struct LogStoreError: Error, Sendable {
     case .configurationMismatch: "Open it with the format and deletion values it was created with."
     case .invalidTimestamp: "Mend or set aside the record; validate(_:) lists all such records."
     case .mixedTimestamps: "A store holds decimal or ISO 8601 clocks, not both; use two stores."
+    case .clockDrift: "Check the clocks of both devices; the change can be stored all the same."
     case .limitExceeded: "Make the field or the batch smaller."
     case .readOnly: "Open the store for writing."
     case .noSpace: "Free space, then try again; nothing was committed."
