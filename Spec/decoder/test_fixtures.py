@@ -18,6 +18,7 @@ CLASSES = {
     "recovered": ("discarded tail", DAMAGE),
     "derived": ("derived data", DAMAGE),
     "damaged": ("corruption", DAMAGE),
+    "consumers": ("corruption", DAMAGE),
     "corrupt": ("corruption", DAMAGE),
     "unsupportedFormat": ("unsupported format", UNSUPPORTED),
 }
@@ -66,6 +67,18 @@ class Fixtures(unittest.TestCase):
             with self.subTest(fixture["name"]):
                 _, lines, _ = decode(fixture["name"], "--state")
                 self.assertEqual(list(records(lines)), fixture.get("records", []))
+
+    def test_consumers_are_read_as_expected(self):
+        fields = ("name", "sequence", "retention", "maximumAge", "maximumBytes")
+        for fixture in fixtures():
+            with self.subTest(fixture["name"]):
+                _, lines, _ = decode(fixture["name"], "--consumers")
+                found = [json.loads(line) for line in lines.split("\n")[:-1]]
+                found = [
+                    {field: consumer[field] for field in fields if consumer[field] is not None}
+                    for consumer in found
+                ]
+                self.assertEqual(found, fixture.get("consumers", []))
 
     def test_compaction_keeps_sequence_ordinal_date_and_label(self):
         """The same log, before a compaction and after it."""

@@ -15,6 +15,7 @@ struct FixtureTests {
     var file: String?
     var discardedBytes: UInt64?
     var records: [Record]?
+    var consumers: [ConsumerLine]?
 
     var testDescription: String { name }
 
@@ -55,6 +56,24 @@ struct FixtureTests {
     }
   }
 
+  struct ConsumerLine: Decodable, Equatable, Sendable {
+    var name: String
+    var sequence: UInt64
+    var retention: String
+    var maximumAge: Int64?
+    var maximumBytes: UInt64?
+
+    init(_ status: Consumer.Status) {
+      name = status.name
+      sequence = status.position?.sequence ?? 0
+      retention = "latest versions"
+      guard case .history(let age, let bytes) = status.retention else { return }
+      retention = "history"
+      maximumAge = age.map { $0.components.seconds * 1_000 }
+      maximumBytes = bytes
+    }
+  }
+
   private static let stores = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     .appendingPathComponent("Spec/fixtures/stores")
@@ -73,7 +92,7 @@ struct FixtureTests {
     let stored = try SystemPlatform().list(Self.stores.path).filter { $0 != "fixtures.json" }
     #expect(fixtures.map(\.name).sorted() == stored.sorted())
     let outcomes = Set(fixtures.map(\.outcome))
-    #expect(outcomes == ["clean", "recovered", "derived", "damaged", "refused"])
+    #expect(outcomes == ["clean", "recovered", "derived", "damaged", "consumers", "refused"])
   }
 
   private func withCopy(_ fixture: Fixture, _ body: (_ path: String) throws -> Void) throws {
@@ -84,6 +103,24 @@ struct FixtureTests {
         on: SystemPlatform())
       try body(path)
     }
+  }
+
+  @Test(arguments: named("consumers"))
+  func damageOfConsumersIsNamedAndLeavesTheRecordsAlone(_ fixture: Fixture) throws {
+    try withCopy(fixture) { path in
+      let store = try ChangeStore(at: path, configuration: fixture.configuration(Locked([])))
+      #expect(try records(store) == fixture.records)
+      let file = "\(path)/\(fixture.file ?? "")"
+      #expect(try store.verify().problems.map(\.file) == [file])
+      let error = #expect(throws: LogStoreError.self) { try consumers(store) }
+      #expect(error?.code.rawValue == fixture.code)
+      #expect(error?.file == file)
+      try store.close()
+    }
+  }
+
+  private func consumers(_ store: ChangeStore) throws -> [ConsumerLine] {
+    try store.consumers().map { ConsumerLine($0) }
   }
 
   private func records(_ store: ChangeStore) throws -> [Record] {
@@ -99,6 +136,7 @@ struct FixtureTests {
       configuration.isReadOnly = true
       let store = try ChangeStore(at: path, configuration: configuration)
       #expect(try records(store) == fixture.records)
+      #expect(try consumers(store) == fixture.consumers ?? [])
       // What is derived has been built again, in memory.
       #expect(try store.verify().problems.filter { !$0.isDerived }.map(\.reason) == [])
       let file = fixture.file.map { "\(path)/\($0)" }
@@ -115,6 +153,8 @@ struct FixtureTests {
       let events = Locked<[StoreEvent]>([])
       let store = try ChangeStore(at: path, configuration: fixture.configuration(events))
       #expect(try records(store) == fixture.records)
+      #expect(try consumers(store) == fixture.consumers ?? [])
+      #expect(try !SystemPlatform().list(path).contains("CONSUMERS.new"))
       try store.close()
 
       let again = try ChangeStore(at: path, configuration: fixture.configuration(Locked([])))

@@ -154,7 +154,7 @@ extension SimulatedFileSystem {
   }
 
   /// A copy with one bit of a file flipped.
-  fileprivate func flipping(_ name: String, at byte: UInt64) -> SimulatedFileSystem {
+  func flipping(_ name: String, at byte: UInt64) -> SimulatedFileSystem {
     precondition(byte < bytes(name).count, "\(name) has no byte \(byte)")
     return damaged("\(Fixture.path)/\(name)", .flipBit(byte: byte, bit: 3))
   }
@@ -166,7 +166,7 @@ extension SimulatedFileSystem {
     return copy.copy()
   }
 
-  fileprivate func adding(_ name: String, _ bytes: [UInt8]) throws -> SimulatedFileSystem {
+  func adding(_ name: String, _ bytes: [UInt8]) throws -> SimulatedFileSystem {
     try replacing(name, with: bytes)
   }
 

@@ -14,6 +14,8 @@ struct Fixture: Encodable {
     case derived
     /// The store opens; records in the damaged place are lost, and a full check names it.
     case damaged
+    /// The store opens and its records are all there; its consumers are lost, and a full check says so.
+    case consumers
     /// The store does not open, and is not changed.
     case refused
   }
@@ -31,9 +33,12 @@ struct Fixture: Encodable {
   var discardedBytes: UInt64?
   /// The newest versions in the order of the feed; nil where they cannot all be read.
   var records: [RecordLine]?
+  /// The consumers in the order of their names; absent if there are none, or they are lost.
+  var consumers: [ConsumerLine]?
 
   private enum CodingKeys: String, CodingKey {
-    case name, what, timestampFormat, deletionValues, outcome, code, file, discardedBytes, records
+    case name, what, timestampFormat, deletionValues, outcome, code, file, discardedBytes, records,
+      consumers
   }
 
   /// The store itself.
@@ -43,7 +48,7 @@ struct Fixture: Encodable {
   static let path = "/store"
 
   static func writeAll(to directory: String) throws {
-    let fixtures = try good() + damaged()
+    let fixtures = try good() + damaged() + followed()
     for fixture in fixtures {
       try copyDirectory(
         path, on: fixture.image, to: "\(directory)/\(fixture.name)", on: SystemPlatform())
@@ -110,6 +115,11 @@ final class FixtureStore {
   /// Where the log ends in its last segment.
   var end: Int {
     get throws { try Int(store?.engine.published.withLock { $0.end.length } ?? 0) }
+  }
+
+  /// Does something with consumers.
+  func follow(_ body: (ChangeStore) throws -> Void) throws {
+    if let store { try body(store) }
   }
 
   var records: [RecordLine] { model.feed.records.map { RecordLine($0) } }

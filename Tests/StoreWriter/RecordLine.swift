@@ -28,3 +28,27 @@ struct RecordLine: Encodable {
       records.map { try encoder.encode(RecordLine($0)) + Data("\n".utf8) }.joined())
   }
 }
+
+/// A consumer, in the field names of the decoder.
+struct ConsumerLine: Encodable {
+  var name: String
+  /// 0: at the beginning.
+  var sequence: UInt64
+  var retention: String
+  /// Milliseconds.
+  var maximumAge: Int64?
+  var maximumBytes: UInt64?
+
+  static func all(of store: ChangeStore) throws -> [ConsumerLine] {
+    try store.consumers().map { status in
+      var line = ConsumerLine(
+        name: status.name, sequence: status.position?.sequence ?? 0, retention: "latest versions")
+      if case .history(let age, let bytes) = status.retention {
+        line.retention = "history"
+        line.maximumAge = age.map { $0.components.seconds * 1_000 }
+        line.maximumBytes = bytes
+      }
+      return line
+    }
+  }
+}
