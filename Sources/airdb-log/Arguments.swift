@@ -3,7 +3,8 @@ struct Arguments {
   private(set) var operands: [String] = []
   private(set) var options: [String: String] = [:]
 
-  /// Reads `--name VALUE` and `--name=VALUE`; behind `--` all are operands.
+  /// Reads `--name VALUE` and `--name=VALUE`, and `--name` alone where it has no value, which is then
+  /// an empty one; behind `--` all are operands.
   init(_ arguments: some Sequence<String>, of command: Command) throws(ToolError) {
     var rest = Array(arguments)[...]
     var onlyOperands = false
@@ -15,11 +16,18 @@ struct Arguments {
       } else {
         let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         let name = String(parts[0])
-        guard command.options.contains(where: { $0.name == name }) else {
+        guard let option = command.options.first(where: { $0.name == name }) else {
           throw command.usageError("There is no option \(name).")
         }
         guard options[name] == nil else {
           throw command.usageError("The option \(name) is given twice.")
+        }
+        guard option.value != nil else {
+          guard parts.count == 1 else {
+            throw command.usageError("The option \(name) has no value.")
+          }
+          options[name] = ""
+          continue
         }
         guard let value = parts.count > 1 ? String(parts[1]) : rest.popFirst() else {
           throw command.usageError("The option \(name) needs a value.")

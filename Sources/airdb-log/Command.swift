@@ -2,8 +2,12 @@
 struct Command: Sendable {
   struct Option: Sendable {
     var name: String
-    var value: String
+    /// What stands for its value in the help; nil if it has none.
+    var value: String?
     var meaning: String
+
+    /// As the help shows it.
+    var synopsis: String { value.map { "\(name) \($0)" } ?? name }
   }
 
   var name: String
@@ -14,7 +18,7 @@ struct Command: Sendable {
   var details = ""
   var run: @MainActor @Sendable (Arguments, Command) async throws -> Void
 
-  static let all: [Command] = [.help, .info, .get, .dump, .verify, .demo]
+  static let all: [Command] = [.help, .info, .get, .dump, .history, .verify, .adopt, .demo]
 
   /// Runs the command that the arguments name.
   @MainActor

@@ -25,8 +25,8 @@ enum Help {
 
       \(commands.joined(separator: "\n"))
 
-      A STORE is the directory of a store. All commands but demo open it read-only, beside its
-      writer if there is one, and write nothing. `airdb-log help COMMAND` lists the options.
+      A STORE is the directory of a store. All commands but adopt and demo open it read-only, beside
+      its writer if there is one, and write nothing. `airdb-log help COMMAND` lists the options.
 
       \(exitCodes)
       """
@@ -47,14 +47,18 @@ enum Help {
   }
 
   private static func text(of command: Command) -> String {
-    var call = "airdb-log \(synopsis(command))"
-    for option in command.options { call += " [\(option.name) \(option.value)]" }
-    var parts = [call, command.summary]
+    var call = ["airdb-log \(synopsis(command))"]
+    for option in command.options {
+      let text = " [\(option.synopsis)]"
+      if call[call.count - 1].count + text.count > 100 { call.append("   ") }
+      call[call.count - 1] += text
+    }
+    var parts = [call.joined(separator: "\n"), command.summary]
     if !command.details.isEmpty { parts.append(command.details) }
-    let width = command.options.map { $0.name.count + $0.value.count + 1 }.max() ?? 0
+    let width = command.options.map(\.synopsis.count).max() ?? 0
     let options = command.options.map { option in
-      let head = "\(option.name) \(option.value)"
-      return "  \(head)\(String(repeating: " ", count: width - head.count))  \(option.meaning)"
+      let space = String(repeating: " ", count: width - option.synopsis.count)
+      return "  \(option.synopsis)\(space)  \(option.meaning)"
     }
     if !options.isEmpty { parts.append(options.joined(separator: "\n")) }
     parts.append(exitCodes)

@@ -39,7 +39,7 @@ enum JsonLine {
     output.append(UInt8(ascii: "\""))
   }
 
-  private static func append(_ text: String, to output: inout [UInt8]) {
+  static func append(_ text: String, to output: inout [UInt8]) {
     var text = text
     text.withUTF8 { append(utf8: $0, to: &output) }
   }

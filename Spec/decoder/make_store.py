@@ -78,6 +78,7 @@ class StoreWriter:
         self.file_id_limit = 1
         self.sealed, self.tail = [], []
         self.required_features = 0
+        self.adoption = 0
         self.last = self.durable = self.sealed_end = segment.End()
         self.last_date = self.durable_date = 0
         self.greatest = self.durable_greatest = b""
@@ -617,6 +618,7 @@ class StoreWriter:
             "liveness_checksum": self.liveness[3],
             "deletion_value_count": len(self.deletion_values),
             "retention_horizon": 0,
+            "adoption": self.adoption,
             "created_date": self.created_date,
             "greatest_hlc_length": len(self.durable_greatest),
             "sealed_checksum": self.sealed_end.checksum,
@@ -818,8 +820,12 @@ def utf8():
 
 
 def compacted():
-    """Packed frames, a segment that is packed twice, others as they were written, and a tail."""
+    """Packed frames, a segment that is packed twice, others as they were written, and a tail.
+
+    It is a copy that was adopted.
+    """
     store = StoreWriter(deletion_values=(-1, 2), block_target=512, reserve=100)
+    store.adoption = 0xFEDCBA9876543210
     first_commits(store)
     store.seal()
     for session in range(5):

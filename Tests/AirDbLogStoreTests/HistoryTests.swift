@@ -121,6 +121,29 @@ import Testing
     #expect(try store.commits(after: copy, limit: 1).isLast)
   }
 
+  @Test func `A position is the same as a word, and other words are none`() throws {
+    let store = try ChangeStore.inMemory()
+    let position = try #require(try store.applyAndWait([change("a", time(1))]).position)
+    let word = "\(position)"
+    #expect(word.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F })
+    #expect(Position(word) == position)
+    let id = position.storeId
+    for numbers in [(0, 0, 0), (UInt64.max, UInt64(UInt32.max), UInt64.max)] {
+      let text = [numbers.0, numbers.1, numbers.2].map { String($0, radix: 16) }
+      let other = Position("\(id).\(text.joined(separator: "."))")
+      #expect(other?.sequence == numbers.0 && other?.horizon == numbers.2)
+      #expect(other.map { "\($0)" } == "\(id).\(text.joined(separator: "."))")
+    }
+    for text in [
+      "", "a", "\(id).1.2", "\(id).1.2.3.4", "\(id)..2.3", "\(id).+1.2.3", "\(id).-1.2.3",
+      "\(id).1.2.A", "\(id).1.100000000.0", "\(id).10000000000000000.0.0",
+      "x\(id.dropFirst()).1.2.3",
+      "\(id) .1.2.3", "\(id).1.2.3 ", "\(id.dropFirst()).1.2.3", "\(id).\u{661}.2.3",
+    ] {
+      #expect(Position(text) == nil, "\(text)")
+    }
+  }
+
   // MARK: Dates
 
   @Test(arguments: [-86_400_000, 315_360_000_000] as [Int64])

@@ -3,7 +3,9 @@
 
   @Suite("The help and the usage errors")
   struct HelpTests {
-    private static let commands = ["help", "info", "get", "dump", "verify", "demo"]
+    private static let commands = [
+      "help", "info", "get", "dump", "history", "verify", "adopt", "demo",
+    ]
 
     @Test("the overview names every command, every exit code, and no hidden command")
     func overview() throws {
@@ -34,6 +36,10 @@
       let folder = try TemporaryFolder()
       let expected = [
         "dump": ["--after HLC", "--collection NAME", "--limit N"],
+        "history": [
+          "--after POSITION", "--from DATE", "--author NAME", "--not-author NAME",
+          "--collection NAME", "--limit N", "--json",
+        ],
         "demo": ["--repository PATH", "--keep DIR", "--limit N"],
       ]
       for (command, options) in expected {
@@ -52,7 +58,8 @@
         ["dump", "store", "--limit"], ["dump", "store", "--limit", "x"],
         ["dump", "store", "--limit", "-1"], ["dump", "store", "--limit=1", "--limit=2"],
         ["verify", "store", "--deletions", "2"], ["verify", "store", "--limit=1"],
-        ["demo", "folder"], ["demo", "--limit", "0"],
+        ["adopt"], ["adopt", "a", "b"], ["adopt", "--json", "a"], ["demo", "folder"],
+        ["demo", "--limit", "0"],
       ])
     func usageErrors(arguments: [String]) throws {
       let folder = try TemporaryFolder()

@@ -89,6 +89,26 @@ public final class ChangeStore: Sendable {
     try Opening.destroy(StoreDirectory(path: path, platform: platform))
   }
 
+  /// Makes a copy of a store one of its own: gives it another identity, so that positions of the store
+  /// that it was copied from are errors here, and the other way round.
+  ///
+  /// For a copy that is to be written beside the original, such as one of a backup or of another
+  /// device: both would give out the same sequences. Named consumers keep their places.
+  ///
+  /// - Returns: The new identity, as positions have it.
+  /// - Throws: ``LogStoreError`` with `storeNotFound`; `storeInUse` if it is open for writing. If it
+  ///   throws, the store may have either identity, and this can be called again.
+  @discardableResult
+  public static func adopt(at path: String) throws(LogStoreError) -> String {
+    try adopt(at: path, platform: SystemPlatform())
+  }
+
+  package static func adopt(
+    at path: String, platform: any Platform
+  ) throws(LogStoreError) -> String {
+    try Adoption.run(StoreDirectory(path: path, platform: platform)).description
+  }
+
   package init(
     path: String, _ configuration: Configuration, platform: any Platform,
     scheduler: (any Scheduler)? = nil

@@ -37,7 +37,7 @@ package final class Engine: Sendable {
     self.options = options
     self.directory = directory
     self.manifest = manifest
-    storeId = manifest.value.storeId.description
+    storeId = manifest.value.identity.description
     fileIds = FileIds(after: manifest.value)
     consumers = ConsumerRegistry(
       directory, storeId: manifest.value.storeId, isReadOnly: options.isReadOnly)

@@ -27,7 +27,7 @@ extension Engine {
         log.fileId == state.end.segment ? state.end.length : log.finalLength
     }
     result.cacheBytes = cache.cost
-    result.storeId = manifest.storeId.description
+    result.storeId = manifest.identity.description
     result.formatVersion = Int(Limits.formatVersion)
     result.generation = manifest.generation
     result.sessions = manifest.epoch

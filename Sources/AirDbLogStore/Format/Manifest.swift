@@ -21,6 +21,8 @@ package struct Manifest: Sendable, Equatable {
   package var livenessChecksum: UInt32 = 0
   package var retentionHorizon: UInt64 = 0
   package var createdDate: Int64 = 0
+  /// Random once the store has been adopted as one of its own; 0 before.
+  package var adoption: UInt64 = 0
   package var deletionValues: [Int64]
   package var greatestHlc: [UInt8] = []
   package var segments: [Segment] = []
@@ -65,6 +67,11 @@ package struct Manifest: Sendable, Equatable {
     self.hashSecret = hashSecret
     self.hlcFormat = hlcFormat
     self.deletionValues = deletionValues
+  }
+
+  /// The store as positions name it. Its files keep the id that it was created with.
+  package var identity: StoreId {
+    StoreId(first: storeId.first, second: storeId.second ^ adoption)
   }
 
   static let fixedSize = 224
@@ -149,7 +156,7 @@ extension Manifest {
     out.append(sealedEnd.segment)
     out.append(sealedEnd.length)
     out.append(sealedEnd.sequence)
-    out.append(UInt64(0))
+    out.append(adoption)
     for value in deletionValues { out.append(value) }
     out.append(greatestHlc)
     out.pad(to: 8)
@@ -233,7 +240,7 @@ extension Manifest {
     manifest.sealedEnd.segment = try reader.read()
     manifest.sealedEnd.length = try reader.read()
     manifest.sealedEnd.sequence = try reader.read()
-    try reader.readZeros(8)
+    manifest.adoption = try reader.read()
     guard deletionCount <= Limits.deletionValues else {
       throw FormatError("too many deletion values", at: 164)
     }

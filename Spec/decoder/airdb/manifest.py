@@ -41,7 +41,7 @@ HEADER = Layout(
     (192, "u64", "sealed_segment"),
     (200, "u64", "sealed_length"),
     (208, "u64", "sealed_sequence"),
-    (216, "8 bytes", "reserved"),
+    (216, "u64", "adoption"),
 )
 
 DELETION_VALUE = Layout((0, "i64", "value"))
