@@ -25,7 +25,7 @@ extension Command {
       """
   ) { arguments, command in
     let request = try HistoryRequest(arguments, command)
-    let opened = try arguments.openStore(for: command)
+    let opened = try arguments.openStore()
     do {
       try request.run(opened.store)
     } catch {
