@@ -92,8 +92,8 @@ extension Consumer {
   /// - Throws: What the adapter throws, and what a delivery does.
   @concurrent
   public func merge(
-    into adapter: any AirDbAdapter, matching filter: CommitFilter = .all, following: Bool = false,
-    limit: Int = 256, byteLimit: Int = 1 << 20
+    into adapter: any AirDbAdapter & Sendable, matching filter: CommitFilter = .all,
+    following: Bool = false, limit: Int = 256, byteLimit: Int = 1 << 20
   ) async throws {
     try await deliver(
       matching: filter, following: following, limit: limit, byteLimit: byteLimit
