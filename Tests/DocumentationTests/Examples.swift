@@ -177,6 +177,16 @@ struct Examples {
     #expect(try await observer.value == end)
   }
 
+  @Test func consumers() async throws {
+    let store = try ChangeStore.inMemory()
+    let position = try #require(try await store.apply(changes).position)
+    // example: Consumer
+    let search = try store.consumer(named: "search index")
+    try search.acknowledge(position)
+    // end
+    #expect(try search.position() == position)
+  }
+
   @Test func durability() async throws {
     try await withTemporaryDirectory { directory in
       let path = directory + "/store"
