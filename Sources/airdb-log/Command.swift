@@ -18,7 +18,7 @@ struct Command: Sendable {
   var details = ""
   var run: @MainActor @Sendable (Arguments, Command) async throws -> Void
 
-  static let all: [Command] = [.help, .info, .get, .dump, .history, .verify, .adopt, .demo]
+  static let all: [Command] = [.help, .info, .get, .dump, .history, .consumers, .verify, .adopt, .demo]
 
   /// Runs the command that the arguments name.
   @MainActor

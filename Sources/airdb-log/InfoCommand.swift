@@ -60,6 +60,7 @@ struct StoreFiles {
     case indexes = "Indexes"
     case liveness = "Liveness"
     case manifest = "Manifest"
+    case consumers = "Consumers"
     case foreign = "Other files"
   }
 
@@ -89,6 +90,7 @@ struct StoreFiles {
 
   private static func kind(of name: String) -> Kind {
     if name == "MANIFEST" { return .manifest }
+    if name == "CONSUMERS" { return .consumers }
     // The names of these are sixteen hexadecimal digits and a suffix.
     let parts = name.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 2, parts[0].utf8.count == 16, UInt64(parts[0], radix: 16) != nil else {

@@ -55,7 +55,8 @@ extension ExitCode {
     switch code {
     case .corrupt: self = .damage
     case .invalidTimestamp, .mixedTimestamps: self = .usage
-    case .storeInUse, .unsupportedFormat, .configurationMismatch, .staleReader, .alreadyExists:
+    case .storeInUse, .unsupportedFormat, .configurationMismatch, .staleReader, .alreadyExists,
+      .foreignPosition, .positionBeyondEnd, .positionDiverged, .historyPurged:
       self = .refused
     default: self = .notFound
     }

@@ -4,7 +4,7 @@
   @Suite("The help and the usage errors")
   struct HelpTests {
     private static let commands = [
-      "help", "info", "get", "dump", "history", "verify", "adopt", "demo",
+      "help", "info", "get", "dump", "history", "consumers", "verify", "adopt", "demo",
     ]
 
     @Test("the overview names every command, every exit code, and no hidden command")
@@ -40,6 +40,7 @@
           "--after POSITION", "--from DATE", "--author NAME", "--not-author NAME",
           "--collection NAME", "--limit N", "--json",
         ],
+        "consumers": ["--json", "--retire NAME", "--reset NAME", "--to POSITION"],
         "demo": ["--repository PATH", "--keep DIR", "--limit N"],
       ]
       for (command, options) in expected {
