@@ -31,6 +31,11 @@ package struct CommitOutcome: Sendable {
 ///
 /// Whoever finds nobody at work leads: a thread that calls ``commit(_:)`` leads on itself, so that a
 /// lone writer never changes threads; batches of tasks are led by a queue of the store.
+///
+/// Writers whose batches were made durable together come back together, but the first of them is
+/// there before the others. Would it go ahead alone, they would wait for its sync and for their own,
+/// and half of all syncs would serve one batch. So a leader waits for as many batches as the last
+/// group had, for at most half the time which that took.
 package final class CommitQueue: @unchecked Sendable {
   // `@unchecked Sendable`: the variables are only touched inside `monitor`.
   private let monitor = Monitor()
@@ -39,6 +44,11 @@ package final class CommitQueue: @unchecked Sendable {
   private var isDrainScheduled = false
   /// What is to be done when no batch is half way.
   private var jobs: [@Sendable () -> Void] = []
+  /// Batches of the last group, and the nanoseconds that leading it took.
+  private var lastGroup = (count: 1, nanoseconds: UInt64(0))
+  /// Whether the leader waits for more batches.
+  private var isGathering = false
+  private let gathered = DispatchSemaphore(value: 0)
   private let queue = DispatchQueue(label: "airdb.log.commit", qos: .userInitiated)
   /// Makes a group of batches durable. Called by one leader at a time.
   private let lead: @Sendable ([CommitRequest]) -> Void
@@ -50,15 +60,15 @@ package final class CommitQueue: @unchecked Sendable {
   /// Commits on this thread, or waits for the thread that does.
   package func commit(_ batch: PreparedBatch) -> Result<CommitOutcome, LogStoreError> {
     let request = CommitRequest(batch)
-    let group: [CommitRequest] = monitor.withLock {
-      waiting.append(request)
+    let isLeader = monitor.withLock {
+      add(request)
       while isLed, request.outcome == nil { monitor.wait() }
-      if request.outcome != nil { return [] }
+      if request.outcome != nil { return false }
       isLed = true
-      return takeWaiting()
+      return true
     }
-    if !group.isEmpty {
-      lead(group)
+    if isLeader {
+      leadWaiting()
       release()
     }
     return monitor.withLock { request.outcome! }
@@ -68,7 +78,7 @@ package final class CommitQueue: @unchecked Sendable {
   package func commit(_ batch: PreparedBatch) async -> Result<CommitOutcome, LogStoreError> {
     await withCheckedContinuation { continuation in
       monitor.withLock {
-        waiting.append(CommitRequest(batch, continuation))
+        add(CommitRequest(batch, continuation))
         scheduleDrainIfNeeded()
       }
     }
@@ -150,9 +160,49 @@ package final class CommitQueue: @unchecked Sendable {
     }
   }
 
-  private func takeWaiting() -> [CommitRequest] {
-    defer { waiting = [] }
-    return waiting
+  /// Only inside `monitor`.
+  private func add(_ request: CommitRequest) {
+    waiting.append(request)
+    if isGathering, waiting.count >= lastGroup.count {
+      isGathering = false
+      gathered.signal()
+    }
+  }
+
+  /// Leads a group of what is waiting. Called by the leader.
+  private func leadWaiting() {
+    gather()
+    let group = monitor.withLock {
+      defer { waiting = [] }
+      return waiting
+    }
+    guard !group.isEmpty else { return }
+    let start = DispatchTime.now().uptimeNanoseconds
+    lead(group)
+    let end = DispatchTime.now().uptimeNanoseconds
+    monitor.withLock { lastGroup = (group.count, end - start) }
+  }
+
+  /// A shorter wait would cost more than it gives, and no writer is to notice a longer one.
+  private static let patience: ClosedRange<UInt64> = 25_000...1_000_000
+
+  private func gather() {
+    let patience = monitor.withLock { () -> UInt64? in
+      let patience = min(lastGroup.nanoseconds / 2, Self.patience.upperBound)
+      guard waiting.count < lastGroup.count, patience >= Self.patience.lowerBound else {
+        return nil
+      }
+      isGathering = true
+      return patience
+    }
+    guard let patience else { return }
+    let outcome = gathered.wait(timeout: .now() + .nanoseconds(Int(patience)))
+    let isSignaled = monitor.withLock { () -> Bool in
+      defer { isGathering = false }
+      return !isGathering
+    }
+    // The last one came when the time was over: its signal is not for the next group.
+    if isSignaled, outcome == .timedOut { gathered.wait() }
   }
 
   private func scheduleDrainIfNeeded() {
@@ -162,14 +212,14 @@ package final class CommitQueue: @unchecked Sendable {
   }
 
   private func drain() {
-    let group: [CommitRequest] = monitor.withLock {
+    let isLeader = monitor.withLock {
       isDrainScheduled = false
-      if isLed || waiting.isEmpty { return [] }
+      if isLed || waiting.isEmpty { return false }
       isLed = true
-      return takeWaiting()
+      return true
     }
-    guard !group.isEmpty else { return }
-    lead(group)
+    guard isLeader else { return }
+    leadWaiting()
     release()
   }
 }

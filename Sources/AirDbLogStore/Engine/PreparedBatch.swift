@@ -24,7 +24,7 @@ package struct PreparedBatch: Sendable {
     for index in records.indices {
       let item: Item
       do throws(Refusal) {
-        item = try withBytes(of: records[index]) { (bytes) throws(Refusal) in
+        item = try Self.withBytes(of: index, in: records) { (bytes) throws(Refusal) in
           total += bytes.size
           return try Self.check(bytes, format: format, secret: secret)
         }
@@ -49,6 +49,25 @@ package struct PreparedBatch: Sendable {
     self.items = items
     self.label = label
     physicalKind = kind
+  }
+
+  /// Calls `body` with the fields of a record as bytes.
+  @inline(__always)
+  package func withBytes<Result, Failure: Error>(
+    of index: Int, _ body: (RecordBytes) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try Self.withBytes(of: index, in: records, body)
+  }
+
+  /// Through a pointer: the subscript of an array would copy the record, with a reference for each
+  /// of its fields.
+  @inline(__always)
+  private static func withBytes<Result, Failure: Error>(
+    of index: Int, in records: [ChangeRecord], _ body: (RecordBytes) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try records.withUnsafeBufferPointer { (records) throws(Failure) in
+      try AirDbLogStore.withBytes(of: records[index], body)
+    }
   }
 
   /// Why a record is not acceptable.

@@ -98,16 +98,24 @@ extension Writer {
   private func compare(
     _ batch: PreparedBatch, _ index: Int, with other: Int
   ) -> Lookup.Comparison {
-    let a = batch.items[index]
-    let b = batch.items[other]
-    let order = withUTF8(batch.records[index].hlcTimestamp) { first in
-      withUTF8(batch.records[other].hlcTimestamp) { second in
+    Lookup.Comparison(
+      compareHlcs(batch, index, other), batch.items[index].contentChecksum,
+      batch.items[other].contentChecksum)
+  }
+
+  /// The order of the timestamps of two records of a batch.
+  private func compareHlcs(_ batch: PreparedBatch, _ index: Int, _ other: Int) -> Int {
+    let a = batch.items[index].parts
+    let b = batch.items[other].parts
+    let numbers = compareNumbers(a.physical, a.counter, b.physical, b.counter)
+    if numbers != 0 { return numbers }
+    return batch.withBytes(of: index) { first in
+      batch.withBytes(of: other) { second in
         compareHlc(
-          first.assumingMemoryBound(to: UInt8.self), a.parts,
-          second.assumingMemoryBound(to: UInt8.self), b.parts)
+          first.hlc.assumingMemoryBound(to: UInt8.self), a,
+          second.hlc.assumingMemoryBound(to: UInt8.self), b)
       }
     }
-    return Lookup.Comparison(order, a.contentChecksum, b.contentChecksum)
   }
 
   /// Appends a frame to the group's bytes.
@@ -120,7 +128,7 @@ extension Writer {
     places.removeAll(keepingCapacity: true)
     for winner in winners {
       let item = batch.items[winner.record]
-      withBytes(of: batch.records[winner.record]) { record in
+      batch.withBytes(of: winner.record) { record in
         places.append(
           encoder.add(
             record, parts: item.parts, contentChecksum: item.contentChecksum, to: &frames,
@@ -157,20 +165,18 @@ extension Writer {
   private func appendRows(_ batch: PreparedBatch, _ winners: [Winner]) {
     guard let log else { return }
     let deletions = engine.options.deletionValues
+    var newest = winners[0].record
     for (index, winner) in winners.enumerated() {
       let item = batch.items[winner.record]
-      let record = batch.records[winner.record]
       let place = places[index]
-      let number = withUTF8(record.collection) { collection in
-        withUTF8(record.hlcTimestamp) { hlc in
-          log.append(
-            RowLog.NewRow(
-              hash: item.hash, physical: item.parts.physical, counter: item.parts.counter,
-              node: UnsafeRawBufferPointer(rebasing: hlc[item.parts.nodeStart...]),
-              collection: collection, block: blockOffsets[Int(place.block)], slot: place.slot,
-              contentChecksum: item.contentChecksum,
-              isDeletion: deletions.contains(Int64(record.type.rawValue))))
-        }
+      let number = batch.withBytes(of: winner.record) { record in
+        log.append(
+          RowLog.NewRow(
+            hash: item.hash, physical: item.parts.physical, counter: item.parts.counter,
+            node: UnsafeRawBufferPointer(rebasing: record.hlc[item.parts.nodeStart...]),
+            collection: record.collection, block: blockOffsets[Int(place.block)],
+            slot: place.slot, contentChecksum: item.contentChecksum,
+            isDeletion: deletions.contains(record.type)))
       }
       nextRow = number + 1
       switch winner.target {
@@ -182,8 +188,9 @@ extension Writer {
         marks.append(mark)
       case nil: break
       }
-      raiseGreatest(record, item.parts)
+      if index > 0, compareHlcs(batch, winner.record, newest) > 0 { newest = winner.record }
     }
+    raiseGreatest(batch.records[newest], batch.items[newest].parts)
   }
 
   private func raiseGreatest(_ record: ChangeRecord, _ parts: HlcParts) {

@@ -17,26 +17,27 @@ package enum PackedUuid {
     else { return .text }
     var words: (UInt64, UInt64) = (0, 0)
     var digits = 0
-    var cases: UInt8 = 0
+    // Without branches on the digits, which nothing could foresee.
+    var letters: UInt8 = 0
+    var others: UInt8 = 0
     for index in 0..<textSize {
       if index == 8 || index == 13 || index == 18 || index == 23 { continue }
-      let entry = nibbles[Int(id[index])]
-      if entry == 0xFF { return .text }
-      cases |= entry
+      let byte = id[index]
+      let isDigit: UInt8 = byte &- 0x30 < 10 ? 1 : 0
+      let isLetter: UInt8 = (byte | 0x20) &- 0x61 < 6 ? 1 : 0
+      others |= 1 &- (isDigit | isLetter)
+      letters |= isLetter << (byte >> 5 & 1)
+      let value = UInt64(byte & 0x0F &+ isLetter &* 9)
       if digits < 16 {
-        words.0 = words.0 << 4 | UInt64(entry & 0x0F)
+        words.0 = words.0 << 4 | value
       } else {
-        words.1 = words.1 << 4 | UInt64(entry & 0x0F)
+        words.1 = words.1 << 4 | value
       }
       digits += 1
     }
-    // Bits 4 and 5 say that a lower- or an upper-case letter was among the digits.
-    let form: Form
-    switch cases & 0x30 {
-    case 0x30: return .text
-    case 0x20: form = .uppercase
-    default: form = .lowercase
-    }
+    // Bit 0 says that an upper-case letter was among the digits, bit 1 a lower-case one.
+    guard others == 0, letters != 3 else { return .text }
+    let form: Form = letters == 1 ? .uppercase : .lowercase
     packed = words
     return form
   }
@@ -62,15 +63,4 @@ package enum PackedUuid {
   }
 
   private static let dash: UInt8 = 0x2D
-
-  /// The value of a hexadecimal digit, with bit 4 for a lower-case and bit 5 for an upper-case
-  /// letter; 0xFF for any other byte.
-  private static let nibbles: [UInt8] = (0...255).map { byte in
-    switch UInt8(byte) {
-    case 0x30...0x39: UInt8(byte) - 0x30
-    case 0x61...0x66: (UInt8(byte) - 0x61 + 10) | 0x10
-    case 0x41...0x46: (UInt8(byte) - 0x41 + 10) | 0x20
-    default: 0xFF
-    }
-  }
 }

@@ -1,7 +1,7 @@
 /// Finds the newest row of a key: open addressing with linear probing over row numbers.
 ///
 /// The hashes stay with the rows; a slot holds a row number plus one. Not thread-safe.
-package struct HashIndex {
+package struct HashIndex: Sendable {
   private var slots: [UInt32] = []
   private var mask = 0
   private var count = 0
@@ -23,20 +23,25 @@ package struct HashIndex {
     return nil
   }
 
-  /// Makes `row` the row of a key, in place of the one that had it.
+  /// Makes `row` the row of a key. Answers the one that had it.
   @inline(__always)
-  package mutating func set(_ key: KeyHash, _ row: UInt32, hash: (UInt32) -> KeyHash) {
+  @discardableResult
+  package mutating func set(
+    _ key: KeyHash, _ row: UInt32, hash: (UInt32) -> KeyHash
+  ) -> UInt32? {
     if 2 * (count + 1) > slots.count { grow(hash: hash) }
     var place = Int(truncatingIfNeeded: key.first) & mask
     while slots[place] != 0 {
-      if hash(slots[place] - 1) == key {
+      let known = slots[place] - 1
+      if hash(known) == key {
         slots[place] = row + 1
-        return
+        return known
       }
       place = (place + 1) & mask
     }
     slots[place] = row + 1
     count += 1
+    return nil
   }
 
   package mutating func removeAll() {

@@ -1,5 +1,5 @@
 /// Gives each distinct byte string a number, in order of first use. Not thread-safe.
-package struct InternTable {
+package struct InternTable: Sendable {
   package private(set) var items: [[UInt8]] = []
   private var slots: [UInt32] = []
   private var hashes: [UInt32] = []

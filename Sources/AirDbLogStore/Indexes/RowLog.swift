@@ -8,9 +8,7 @@
 ///
 /// Usable from any thread: everything is under one lock that is held briefly. A sealed log's rows
 /// are read by the index builder through ``snapshot()`` without it.
-///
-/// `@unchecked Sendable`: every stored property that can change is only touched under `lock`.
-package final class RowLog: @unchecked Sendable {
+package final class RowLog: Sendable {
   package let fileId: UInt64
   /// The global number of the first row.
   package let base: UInt64
@@ -21,18 +19,7 @@ package final class RowLog: @unchecked Sendable {
   /// What its first frame follows: the end of the log before it.
   package let start: LogEnd
 
-  private let lock = Lock()
-  private var rows: ContiguousArray<Row> = []
-  /// For each row the global number of the row that superseded it, or `never`.
-  private var superseders: ContiguousArray<UInt64> = []
-  private var byKey = HashIndex()
-  private var byHlc = SortedRows()
-  private var nodes = InternTable()
-  private var collections = InternTable()
-  /// Entries of sealed segments that rows of this log superseded.
-  private var marks: [Mark] = []
-  /// The length of the segment once no frame is added any more.
-  private var length: UInt64 = 0
+  private let contents: Locked<Contents>
 
   package struct Row: Sendable {
     package var hash: KeyHash
@@ -69,11 +56,10 @@ package final class RowLog: @unchecked Sendable {
     frames = FrameMap(
       start: FrameMap.Boundary(
         offset: UInt64(SegmentHeader.size), sequence: start.sequence, checksum: start.checksum))
-    // Number 0 is the absent node, as in the index.
-    _ = nodes.index(of: UnsafeRawBufferPointer(start: nil, count: 0))
+    contents = Locked(Contents(base: base))
   }
 
-  package var count: Int { lock.withLock { rows.count } }
+  package var count: Int { contents.withLock { $0.rows.count } }
 
   /// The global number behind the last row.
   package var end: UInt64 { base + UInt64(count) }
@@ -115,58 +101,23 @@ extension RowLog {
   /// number.
   @discardableResult
   package func append(_ new: NewRow) -> UInt64 {
-    lock.withLock {
-      let index = UInt32(rows.count)
-      let number = base + UInt64(index)
-      rows.append(
-        Row(
-          hash: new.hash, physical: new.physical, counter: new.counter, block: new.block,
-          contentChecksum: new.contentChecksum,
-          node: new.node.isEmpty ? 0 : nodes.index(of: new.node),
-          collection: collections.index(of: new.collection), slot: new.slot,
-          isDeletion: new.isDeletion))
-      superseders.append(Self.never)
-      var olderRow: UInt32 = 0
-      rows.withUnsafeBufferPointer { rows in
-        if let older = byKey.find(new.hash, hash: { rows[Int($0)].hash }) {
-          superseders[Int(older)] = number
-          olderRow = older + 1
-        }
-        byKey.set(new.hash, index, hash: { rows[Int($0)].hash })
-        byHlc.insert(index) { isBefore($0, $1, rows) }
-      }
-      rows[Int(index)].older = olderRow
-      return number
-    }
+    contents.withLock { $0.append(new) }
   }
 
   /// Says that a row of this log has been superseded by a row of a later one.
   package func supersede(_ row: UInt64, by number: UInt64) {
-    lock.withLock { superseders[Int(row - base)] = number }
+    contents.withLock { $0.superseders[Int(row - base)] = number }
   }
 
   /// Says where the last frame ends.
-  package func finish(at length: UInt64) { lock.withLock { self.length = length } }
+  package func finish(at length: UInt64) { contents.withLock { $0.length = length } }
 
   /// Where the last frame of a log that gets no more ends.
-  package var finalLength: UInt64 { lock.withLock { length } }
+  package var finalLength: UInt64 { contents.withLock { $0.length } }
 
   /// Remembers that a row of this log superseded an entry of a sealed segment.
   package func add(_ mark: Mark) {
-    lock.withLock { marks.append(mark) }
-  }
-
-  private func isBefore(_ a: UInt32, _ b: UInt32, _ rows: UnsafeBufferPointer<Row>) -> Bool {
-    let order = compare(rows[Int(a)], rows[Int(b)])
-    return order == 0 ? a < b : order < 0
-  }
-
-  private func compare(_ a: Row, _ b: Row) -> Int {
-    let numbers = compareNumbers(a.physical, a.counter, b.physical, b.counter)
-    if numbers != 0 || a.node == b.node { return numbers }
-    return withBytes(of: nodes.items[Int(a.node)]) { first in
-      withBytes(of: nodes.items[Int(b.node)]) { second in first.compare(second) }
-    }
+    contents.withLock { $0.marks.append(mark) }
   }
 }
 
@@ -182,20 +133,17 @@ extension RowLog {
 
   /// The newest row of a key below `bound`.
   package func newest(_ hash: KeyHash, below bound: UInt64) -> Found? {
-    lock.withLock {
-      guard var index = byKey.find(hash, hash: { rows[Int($0)].hash }) else { return nil }
+    contents.withLock { contents in
+      guard var index = contents.byKey.find(hash, hash: { contents.rows[Int($0)].hash }) else {
+        return nil
+      }
       while base + UInt64(index) >= bound {
-        let older = rows[Int(index)].older
+        let older = contents.rows[Int(index)].older
         if older == 0 { return nil }
         index = older - 1
       }
-      return found(index)
+      return contents.found(index)
     }
-  }
-
-  private func found(_ index: UInt32) -> Found {
-    let row = rows[Int(index)]
-    return Found(number: base + UInt64(index), row: row, node: nodes.items[Int(row.node)])
   }
 
   /// Up to `limit` live rows below `bound` in HLC order, whose key is greater than `cursor`. Of the
@@ -203,59 +151,58 @@ extension RowLog {
   package func page(
     after cursor: HlcKey?, fromRow: UInt64 = .max, below bound: UInt64, limit: Int
   ) -> [Found] {
-    lock.withLock {
+    contents.withLock { contents in
       var result: [Found] = []
-      byHlc.forEach(
+      contents.byHlc.forEach(
         from: { index in
           guard let cursor else { return false }
-          let row = rows[Int(index)]
+          let row = contents.rows[Int(index)]
           var order = compareNumbers(row.physical, row.counter, cursor.physical, cursor.counter)
           if order == 0 {
-            order = withBytes(of: nodes.items[Int(row.node)]) { a in
+            order = withBytes(of: contents.nodes.items[Int(row.node)]) { a in
               withBytes(of: cursor.node) { b in a.compare(b) }
             }
           }
           return order == 0 ? base + UInt64(index) < fromRow : order < 0
         },
         { index in
-          if isLive(index, below: bound) { result.append(found(index)) }
+          if contents.isLive(index, below: bound) { result.append(contents.found(index)) }
           return result.count < limit
         })
       return result
     }
   }
 
-  private func isLive(_ index: UInt32, below bound: UInt64) -> Bool {
-    base + UInt64(index) < bound && superseders[Int(index)] >= bound
-  }
-
   /// The live rows below `bound` of one collection, in order of arrival.
   package func liveRows(in collection: UnsafeRawBufferPointer, below bound: UInt64) -> [Found] {
-    lock.withLock {
+    contents.withLock { contents in
       guard
-        let number = collections.items.firstIndex(where: {
+        let number = contents.collections.items.firstIndex(where: {
           withBytes(of: $0) { $0.equals(collection) }
         })
       else { return [] }
-      return rows.indices.compactMap { index in
-        rows[index].collection == UInt32(number) && isLive(UInt32(index), below: bound)
-          ? found(UInt32(index)) : nil
+      return contents.rows.indices.compactMap { index in
+        contents.rows[index].collection == UInt32(number)
+          && contents.isLive(UInt32(index), below: bound)
+          ? contents.found(UInt32(index)) : nil
       }
     }
   }
 
   /// How many rows below `bound` are live.
   package func liveCount(below bound: UInt64) -> Int {
-    lock.withLock {
-      let visible = Int(min(UInt64(rows.count), bound > base ? bound - base : 0))
-      return superseders[..<visible].count { $0 >= bound }
+    contents.withLock { contents in
+      let visible = Int(min(UInt64(contents.rows.count), bound > base ? bound - base : 0))
+      return contents.superseders[..<visible].count { $0 >= bound }
     }
   }
 
   /// How many of them are deletions.
   package func liveDeletionCount(below bound: UInt64) -> Int {
-    lock.withLock {
-      rows.indices.count { rows[$0].isDeletion && isLive(UInt32($0), below: bound) }
+    contents.withLock { contents in
+      contents.rows.indices.count {
+        contents.rows[$0].isDeletion && contents.isLive(UInt32($0), below: bound)
+      }
     }
   }
 
@@ -271,22 +218,93 @@ extension RowLog {
 
   /// What the log holds now. Shares its storage: for a log that gets no more rows.
   package func snapshot() -> Snapshot {
-    lock.withLock {
+    contents.withLock { contents in
       Snapshot(
-        base: base, rows: rows, superseders: superseders, nodes: nodes.items,
-        collections: collections.items, marks: marks)
+        base: base, rows: contents.rows, superseders: contents.superseders,
+        nodes: contents.nodes.items,
+        collections: contents.collections.items, marks: contents.marks)
     }
   }
 
   /// Gives marks on entries of replaced segments their new place; those that answer nil go.
   package func moveMarks(from segments: Set<UInt64>, _ move: (Mark) -> Mark?) {
-    lock.withLock {
-      guard marks.contains(where: { segments.contains($0.segment) }) else { return }
-      marks = marks.compactMap { segments.contains($0.segment) ? move($0) : $0 }
+    contents.withLock { contents in
+      guard contents.marks.contains(where: { segments.contains($0.segment) }) else { return }
+      contents.marks = contents.marks.compactMap { segments.contains($0.segment) ? move($0) : $0 }
     }
   }
 
-  package var supersededEntries: [Mark] { lock.withLock { marks } }
+  package var supersededEntries: [Mark] { contents.withLock { $0.marks } }
+}
+
+/// What a log holds: one value, so that reaching several parts of it is one access.
+private struct Contents {
+  let base: UInt64
+  var rows: ContiguousArray<RowLog.Row> = []
+  /// For each row the global number of the row that superseded it, or `never`.
+  var superseders: ContiguousArray<UInt64> = []
+  var byKey = HashIndex()
+  var byHlc = SortedRows()
+  var nodes = InternTable()
+  var collections = InternTable()
+  /// Entries of sealed segments that rows of this log superseded.
+  var marks: [RowLog.Mark] = []
+  /// The length of the segment once no frame is added any more.
+  var length: UInt64 = 0
+
+  init(base: UInt64) {
+    self.base = base
+    // Number 0 is the absent node, as in the index.
+    _ = nodes.index(of: UnsafeRawBufferPointer(start: nil, count: 0))
+  }
+
+  mutating func append(_ new: RowLog.NewRow) -> UInt64 {
+    let index = UInt32(rows.count)
+    let number = base + UInt64(index)
+    rows.append(
+      RowLog.Row(
+        hash: new.hash, physical: new.physical, counter: new.counter, block: new.block,
+        contentChecksum: new.contentChecksum,
+        node: new.node.isEmpty ? 0 : nodes.index(of: new.node),
+        collection: collections.index(of: new.collection), slot: new.slot,
+        isDeletion: new.isDeletion))
+    superseders.append(RowLog.never)
+    let nodes = nodes.items
+    let older = rows.withUnsafeBufferPointer { rows in
+      byHlc.insert(index) { Self.isBefore($0, $1, rows, nodes) }
+      return byKey.set(new.hash, index, hash: { rows[Int($0)].hash })
+    }
+    if let older {
+      superseders[Int(older)] = number
+      rows[Int(index)].older = older + 1
+    }
+    return number
+  }
+
+  private static func isBefore(
+    _ a: UInt32, _ b: UInt32, _ rows: UnsafeBufferPointer<RowLog.Row>, _ nodes: [[UInt8]]
+  ) -> Bool {
+    let order = compare(rows[Int(a)], rows[Int(b)], nodes)
+    return order == 0 ? a < b : order < 0
+  }
+
+  private static func compare(_ a: RowLog.Row, _ b: RowLog.Row, _ nodes: [[UInt8]]) -> Int {
+    let numbers = compareNumbers(a.physical, a.counter, b.physical, b.counter)
+    if numbers != 0 || a.node == b.node { return numbers }
+    return withBytes(of: nodes[Int(a.node)]) { first in
+      withBytes(of: nodes[Int(b.node)]) { second in first.compare(second) }
+    }
+  }
+
+  func found(_ index: UInt32) -> RowLog.Found {
+    let row = rows[Int(index)]
+    return RowLog.Found(
+      number: base + UInt64(index), row: row, node: nodes.items[Int(row.node)])
+  }
+
+  func isLive(_ index: UInt32, below bound: UInt64) -> Bool {
+    base + UInt64(index) < bound && superseders[Int(index)] >= bound
+  }
 }
 
 /// Whoever has one uses the files of a segment: once the segment has been replaced, they are removed

@@ -2,7 +2,7 @@
 /// one at the end, which is the usual case, moves nothing. Not thread-safe.
 ///
 /// `isBefore(a, b)` must be a strict total order of the rows.
-package struct SortedRows {
+package struct SortedRows: Sendable {
   private static let chunkSize = 512
   private var chunks: [[UInt32]] = []
   package private(set) var count = 0
