@@ -19,6 +19,50 @@
       }
     }
 
+    @Test func `A killed delivery goes on where it was, and leaves nothing out`() throws {
+      try withTemporaryDirectory { root in
+        let path = root + "/store"
+        let store = try ChangeStore(
+          at: path, configuration: CrashScript.configuration(.processCrash))
+        // From before the first commit, so that nothing of them is cleaned away.
+        _ = try store.consumer(named: "killed", retaining: .history())
+        let script = CrashScript(seed: 3, writer: 0)
+        for number in 1...(Self.isLong ? 2_000 : 150) {
+          try store.applyAndWait(script.batch(number))
+        }
+        let all = try store.commits(limit: .max, byteLimit: .max).commits.map(\.position.sequence)
+        try store.close()
+        var random = SeededGenerator(seed: 3)
+        var received: [UInt64] = []
+        var kills = 0
+        while true {
+          let helper = try HelperProcess(["deliver", path])
+          var wanted = Int.random(in: 0...30, using: &random)
+          var arrived: [UInt64] = []
+          var isDone = false
+          while let line = helper.readLine() {
+            if let sequence = UInt64(line) { arrived.append(sequence) }
+            #expect(!line.hasPrefix("failed"), "\(line)")
+            isDone = isDone || line == "end"
+            wanted -= 1
+            if wanted == 0 { helper.kill() }
+          }
+          helper.wait()
+          // It begins behind what has been dealt with, or before that, and goes on without a gap.
+          if let first = arrived.first, let start = all.firstIndex(of: first) {
+            #expect(start <= Set(received).count)
+            #expect(arrived == Array(all[start..<(start + arrived.count)]))
+          }
+          received += arrived
+          if isDone { break }
+          kills += 1
+          try #require(kills < 1_000)
+        }
+        #expect(Set(received) == Set(all))
+        #expect(kills > 3)
+      }
+    }
+
     @Test func `A store is refused to another process until it is closed or its holder dies`()
       async throws
     {

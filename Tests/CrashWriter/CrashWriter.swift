@@ -1,4 +1,5 @@
 import AirDbLogStore
+import Dispatch
 import TestSupport
 
 #if canImport(Darwin)
@@ -24,12 +25,13 @@ struct CrashWriter {
     case "replay": try replay(arguments[1], first: Int(arguments[2])!)
     case "open": try open(arguments[1], isReadOnly: arguments.count > 2)
     case "hold": try hold(arguments[1])
+    case "deliver": try deliver(arguments[1])
     case "fork": try useAfterFork(arguments[1])
     case "stream": try measureStream(arguments[1])
     case "scale": try measureScale(arguments[1], order: arguments[2], count: Int(arguments[3])!)
     case "cache": try measureCache(arguments[1], kind: arguments[2])
     default:
-      print("usage: CrashWriter write|replay|open|hold|fork|stream|scale|cache <path> ...")
+      print("usage: CrashWriter write|replay|open|hold|deliver|fork|stream|scale|cache <path> ...")
       exit(64)
     }
   }
@@ -107,6 +109,28 @@ struct CrashWriter {
     } catch {
       say(error.code.rawValue)
     }
+  }
+
+  /// Delivers to a consumer until there is nothing more, and says of each commit that it has arrived.
+  private static func deliver(_ path: String) throws {
+    let store = try ChangeStore(
+      at: path, configuration: CrashScript.configuration(.processCrash))
+    let consumer = try store.consumer(named: "killed", retaining: .history())
+    say("open")
+    let isDone = DispatchSemaphore(value: 0)
+    Task {
+      do {
+        try await consumer.deliver(limit: 3) { page in
+          for commit in page.commits { say("\(commit.position.sequence)") }
+        }
+        say("end")
+      } catch {
+        say("failed \(error)")
+      }
+      isDone.signal()
+    }
+    isDone.wait()
+    try store.close()
   }
 
   /// Holds a store open until its standard input ends.
