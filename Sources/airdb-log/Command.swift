@@ -18,7 +18,9 @@ struct Command: Sendable {
   var details = ""
   var run: @MainActor @Sendable (Arguments, Command) async throws -> Void
 
-  static let all: [Command] = [.help, .info, .get, .dump, .history, .consumers, .verify, .adopt, .demo]
+  static let all: [Command] = [
+    .help, .info, .get, .dump, .history, .consumers, .verify, .compact, .adopt, .demo,
+  ]
 
   /// Runs the command that the arguments name.
   @MainActor

@@ -25,8 +25,8 @@ enum Help {
 
       \(commands.joined(separator: "\n"))
 
-      A STORE is the directory of a store. All commands but adopt, demo, and consumers if it is to
-      change one, open it read-only, beside its writer if there is one, and write nothing.
+      A STORE is the directory of a store. All commands but compact, adopt, demo, and consumers
+      if it is to change one, open it read-only, beside its writer if there is one, and write nothing.
       `airdb-log help COMMAND` lists the options.
 
       \(exitCodes)

@@ -45,6 +45,25 @@ extension Command {
       let bytes = Figures.padded(Figures.count(files.bytes), 18)
       try printRow(kind.rawValue, "\(count)\(bytes) bytes")
     }
+    try printSpace(try opened.store.spaceReport())
+  }
+
+  /// The segments of the log and what their bytes are for.
+  private static func printSpace(_ report: SpaceReport) throws {
+    try Output.standard.printLine("")
+    let columns = ["live", "superseded", "removable", "tombstones", "index"]
+    let head = columns.map { Figures.padded($0, 15) }.joined()
+    try printRow("Space in bytes", head)
+    for segment in report.segments {
+      let bytes = [
+        segment.liveBytes, segment.supersededBytes, segment.removableBytes,
+        segment.tombstoneBytes, segment.indexBytes,
+      ]
+      let row = bytes.map { Figures.padded(Figures.count($0), 15) }.joined()
+      let kind = segment.isCompacted ? ", packed" : ""
+      try printRow(" " + String(segment.number, radix: 16) + kind, row)
+    }
+    try printRow(" not sealed", Figures.padded(Figures.count(report.unsealedBytes), 15))
   }
 
   private static func printRow(_ label: String, _ text: String) throws {

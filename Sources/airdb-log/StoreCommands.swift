@@ -4,10 +4,12 @@ import Foundation
 // What the commands that look into a store have in common.
 
 extension Arguments {
-  /// Opens the store that the first operand names, read-only.
-  func openStore() throws(LogStoreError) -> OpenedStore {
+  /// Opens the store that the first operand names.
+  func openStore(isReadOnly: Bool = true) throws(LogStoreError) -> OpenedStore {
     var configuration = Configuration()
-    configuration.isReadOnly = true
+    configuration.isReadOnly = isReadOnly
+    configuration.createsIfMissing = false
+    configuration.cleaning = .off
     configuration.eventHandler = report
     let path = operands[0]
     return OpenedStore(path: path, store: try ChangeStore(at: path, configuration: configuration))

@@ -183,6 +183,8 @@ def dump_manifest(data):
     for value in decoded.deletion_values:
         dump.row(8, f"deletion value = {value}")
     dump.row(len(decoded.greatest_hlc), f'greatest HLC "{decoded.greatest_hlc.decode()}"')
+    if decoded.horizon_hlc:
+        dump.row(len(decoded.horizon_hlc), f'horizon HLC "{decoded.horizon_hlc.decode()}"')
     dump.row(len(data) - dump.position, "padding to a multiple of 8")
     dump.end_section()
     dump.rest_is_covered()

@@ -621,6 +621,7 @@ class StoreWriter:
             "adoption": self.adoption,
             "created_date": self.created_date,
             "greatest_hlc_length": len(self.durable_greatest),
+            "horizon_hlc_length": 0,
             "sealed_checksum": self.sealed_end.checksum,
             "sealed_segment": self.sealed_end.segment,
             "sealed_length": self.sealed_end.length,

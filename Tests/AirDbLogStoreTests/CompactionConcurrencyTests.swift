@@ -21,7 +21,7 @@ import Testing
     var configuration = Configuration.tiny
     configuration.segmentRecords = 30
     configuration.durability = .processCrash
-    configuration.cleansAutomatically = false
+    configuration.cleaning = .off
     // So that files are opened, not found in a cache.
     configuration.cacheBytes = 0
     return configuration

@@ -148,12 +148,13 @@ struct CompactionFaultTests {
         try expect(error.code == .outcomeUnknown, "after an unknown outcome: \(error)")
       }
       try expect(files.operations.count == before, "something was written")
-      // What becomes of commits whose own sync failed is no matter of compactions.
-      if fault.call.kind == .synchronize, fault.number == 1 { return failure?.code }
       try store.reopen()
       try run.run.resolve()
     }
-    try expect(files.operations.count > operations, "nothing was done at all")
+    // A look at the segments, before anything is done, can fail as well.
+    try expect(
+      files.operations.count > operations || fault.call.kind == .open || fault.call.kind == .read,
+      "nothing was done at all")
     // Commits go on, and the compaction can be tried again.
     try run.perform(.update("ck", 200))
     try run.perform(.compact)

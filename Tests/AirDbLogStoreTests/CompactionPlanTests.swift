@@ -27,6 +27,7 @@ import Testing
   func `A plan takes neighbours, within bounds, and carrying out one after the other ends`(
     urgency: CompactionPlan.Urgency
   ) throws {
+    let rules = CompactionPlan.Rules()
     for seed in 0..<300 as Range<UInt64> {
       var generator = SeededGenerator(seed: seed)
       var candidates = Self.candidates(&generator)
@@ -49,10 +50,10 @@ import Testing
         let live = inputs.reduce(0) { $0 + $1.live }
         let liveBytes = plan.bytes - plan.garbageBytes
         if inputs.count > 1 {
-          #expect(live <= CompactionPlan.maximumRecords, "seed \(seed)")
-          #expect(liveBytes <= CompactionPlan.maximumBytes, "seed \(seed)")
+          #expect(live <= rules.maximumRecords, "seed \(seed)")
+          #expect(liveBytes <= rules.maximumBytes, "seed \(seed)")
         }
-        #expect(plan.garbageBytes > 0 || inputs.count >= CompactionPlan.fanIn, "seed \(seed)")
+        #expect(plan.garbageBytes > 0 || inputs.count >= rules.fanIn, "seed \(seed)")
         let output = Candidate(id: nextId, bytes: liveBytes, records: live, live: live)
         candidates.replaceSubrange(range, with: live == 0 ? [] : [output])
         nextId += 1
@@ -87,10 +88,10 @@ import Testing
   ) async throws {
     try await withTemporaryDirectory { root in
       var configuration = Configuration.tiny
+      configuration.cleaning = .automatic
       configuration.segmentRecords = 50
       configuration.segmentBytes = 16 << 10
       configuration.durability = durability
-      configuration.cleansAutomatically = true
       let failures = Locked<[LogStoreError]>([])
       configuration.eventHandler = { event in
         if case .failed(let error) = event { failures.withLock { $0.append(error) } }
@@ -113,7 +114,7 @@ import Testing
         let statistics = try store.statistics()
         let sealed = statistics.records - statistics.unsealedRecords
         return sealed <= 20 && statistics.segmentBytes <= 8 << 10
-          && statistics.sealedSegments <= CompactionPlan.fanIn
+          && statistics.sealedSegments <= CompactionPlan.Rules().fanIn
       }
       while try !isBounded(), ContinuousClock.now < deadline {
         try await Task.sleep(for: .milliseconds(50))

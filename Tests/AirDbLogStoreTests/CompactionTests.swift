@@ -9,7 +9,7 @@ import Testing
     configuration.segmentRecords = 40
     configuration.segmentBytes = 8 << 10
     configuration.replayBytes = 0
-    configuration.cleansAutomatically = false
+    configuration.cleaning = .off
     return configuration
   }
 

@@ -20,7 +20,7 @@ import Testing
       isClosed ? "closed" : "open",
       EngineScript.short(.powerLoss).steps + (isClosed ? [] : [.open(.powerLoss)])
         + (isClosed ? [] : [.apply([EngineScript.record("g", 9)])]))
-    script.configuration.cleansAutomatically = false
+    script.configuration.cleaning = .off
     return script
   }
 

@@ -140,6 +140,7 @@ import Testing
     var manifest = try #require(try directory.readManifest())
     manifest.generation += 1
     manifest.retentionHorizon = horizon
+    manifest.horizonHlc = manifest.greatestHlc
     try directory.replaceManifest(manifest)
 
     store = try ChangeStore(path: "/store", .tiny, platform: platform)

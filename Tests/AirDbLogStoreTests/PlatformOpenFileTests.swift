@@ -70,6 +70,9 @@ struct PlatformOpenFileTests {
     files.inject(FaultPlan(.failing(EIO), kinds: [.synchronize], on: .only(1)))
     #expect(errno { () throws(SystemError) in try file.synchronize() } == EIO)
     #expect(files.operations.count { $0.kind == .synchronize } == 1)
+    // A later one, by whomever, would claim that all is well.
+    #expect(errno { () throws(SystemError) in try file.synchronize() } == EIO)
+    #expect(files.operations.count { $0.kind == .synchronize } == 1)
   }
 
   @Test("A write that makes no progress fails instead of spinning")

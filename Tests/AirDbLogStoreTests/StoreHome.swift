@@ -99,7 +99,7 @@ extension Configuration {
     configuration.cacheBytes = 64 << 10
     configuration.maximumOpenFiles = 4
     configuration.replayBytes = 1_024
-    configuration.cleansAutomatically = false
+    configuration.cleaning = .off
     return configuration
   }
 }

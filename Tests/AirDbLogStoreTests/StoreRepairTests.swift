@@ -81,7 +81,7 @@ import Testing
         for isReadOnly in [true, false] {
           let repairs = Locked<[String]>([])
           var configuration = configuration(repairs, isReadOnly: isReadOnly)
-          configuration.cleansAutomatically = false
+          configuration.cleaning = .off
           if bytes.count < sound.count {
             let error = await storeError {
               _ = try ChangeStore(at: path, configuration: configuration)

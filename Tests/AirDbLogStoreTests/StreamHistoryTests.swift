@@ -12,7 +12,7 @@ struct StreamHistoryTests {
     configuration.durability = .processCrash
     configuration.segmentRecords = 1_500
     configuration.cacheBytes = 1 << 20
-    configuration.cleansAutomatically = false
+    configuration.cleaning = .off
     return configuration
   }
 

@@ -163,14 +163,14 @@ extension Configuration {
   fileprivate static var tiny: Configuration {
     var configuration = small
     configuration.segmentRecords = 30
-    configuration.cleansAutomatically = false
+    configuration.cleaning = .off
     return configuration
   }
 
   /// Compacted when it is asked for alone.
   fileprivate var onDemand: Configuration {
     var configuration = self
-    configuration.cleansAutomatically = false
+    configuration.cleaning = .off
     return configuration
   }
 

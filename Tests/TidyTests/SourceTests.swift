@@ -46,7 +46,7 @@ struct FloorTests {
     "Segments": ["LogStoreError"],
     "Engine": [
       "LogStoreError", "Durability", "Configuration", "StoreEvent", "Statistics",
-      "VerificationReport", "Position",
+      "VerificationReport", "Position", "CleaningPolicy", "SpaceReport", "CompactionEstimate",
     ],
   ]
 

@@ -4,7 +4,7 @@
   @Suite("The help and the usage errors")
   struct HelpTests {
     private static let commands = [
-      "help", "info", "get", "dump", "history", "consumers", "verify", "adopt", "demo",
+      "help", "info", "get", "dump", "history", "consumers", "verify", "compact", "adopt", "demo",
     ]
 
     @Test("the overview names every command, every exit code, and no hidden command")
@@ -42,6 +42,7 @@
         ],
         "consumers": ["--json", "--retire NAME", "--reset NAME", "--to POSITION"],
         "demo": ["--repository PATH", "--keep DIR", "--limit N"],
+        "compact": ["--dry-run"],
       ]
       for (command, options) in expected {
         let help = try Tool.run(["help", command], in: folder).output

@@ -21,7 +21,7 @@ extension ChangeStore {
   /// nothing. Damage that can be built again from the log is marked as such. Behind a damaged frame it
   /// goes on with the next sound one; the index and the liveness of such a segment are not looked at,
   /// since they would have to be compared with what is lost. In a read-only store it begins again if the
-  /// writer replaces files meanwhile.
+  /// writer replaces files meanwhile, and any does if it is reopened.
   ///
   /// - Parameter progress: Called now and then with the part that is done, 0...1.
   /// - Throws: ``LogStoreError`` with `cancelled` if the task was cancelled; another code if the files
@@ -30,7 +30,14 @@ extension ChangeStore {
   public func verify(
     progress: (@Sendable (Double) -> Void)? = nil
   ) throws(LogStoreError) -> VerificationReport {
-    try reading { (engine) throws(LogStoreError) in try Verifier(engine, progress).run() }
+    try reading { (engine) throws(LogStoreError) in
+      let report = try Verifier(engine, progress).run()
+      if report.isClean { return report }
+      guard try isCurrent(engine) else {
+        throw LogStoreError(.inputOutput, "The store was reopened during the check.")
+      }
+      return report
+    }
   }
 
   /// Copies the store, as one state of it shows it, into a directory that must not exist yet, while
@@ -65,16 +72,24 @@ extension ChangeStore {
   /// Cleans away all superseded versions that nobody needs any more, now and on this thread.
   ///
   /// Commits and reads go on meanwhile. Files go when no running read uses them. Cancelling the task
-  /// ends it with `cancelled`; what had been done by then stays done.
+  /// ends it with `cancelled`; what had been done by then stays done. On a nearly full disk it does less
+  /// at a time.
   ///
+  /// - Parameter progress: Called now and then with the part that is done, 0...1.
+  /// - Throws: ``LogStoreError`` with `noSpace` if not even the smallest step found room: then nothing
+  ///   has changed but by the steps before it.
   /// - Complexity: Rewrites the live records of every segment that has superseded ones; needs as much
-  ///   space again as the largest run of them has live bytes.
+  ///   space again as the largest run of them has live bytes, at most 256 MiB.
   @discardableResult
-  public func compact() throws(LogStoreError) -> CompactionResult {
-    let outcome = try cleaner.run(.everything, isCancelled: { Task.isCancelled })
+  public func compact(
+    progress: (@Sendable (Double) -> Void)? = nil
+  ) throws(LogStoreError) -> CompactionResult {
+    let isCancelled: @Sendable () -> Bool = { Task.isCancelled }
+    let outcome = try cleaner.run(.everything, isCancelled: isCancelled, progress: progress)
     return CompactionResult(
       segments: outcome.segments, bytesBefore: outcome.bytesBefore,
-      bytesAfter: outcome.bytesAfter, recordsDropped: outcome.recordsDropped)
+      bytesAfter: outcome.bytesAfter, recordsDropped: outcome.recordsDropped,
+      tombstonesPurged: outcome.tombstonesPurged)
   }
 }
 
@@ -88,6 +103,8 @@ public struct CompactionResult: Sendable, Hashable {
   public let bytesAfter: UInt64
   /// Superseded records that were left out.
   public let recordsDropped: UInt64
+  /// Deletions that have been forgotten. See ``Configuration/tombstoneRetention``.
+  public let tombstonesPurged: UInt64
 }
 
 /// Figures about a store.

@@ -118,7 +118,7 @@ public final class ChangeStore: Sendable {
     self.scheduler = scheduler ?? QueueScheduler(label: "airdb.log.background")
     // Not beside a given scheduler: such a run is to be the same each time.
     cleanerScheduler =
-      configuration.cleansAutomatically && scheduler == nil
+      configuration.cleaning.isAutomatic && scheduler == nil
       ? QueueScheduler(label: "airdb.log.cleaner") : nil
     let opened = try Opening.open(
       directory, options, scheduler: self.scheduler, cleanerScheduler: cleanerScheduler)
@@ -150,7 +150,8 @@ public final class ChangeStore: Sendable {
   /// Runs a read.
   ///
   /// A store that is open read-only looks at a writer's files, which go when that compacts them. It then
-  /// moves on to what the writer has now, and the read begins again.
+  /// moves on to what the writer has now, and the read begins again. So does a read that a reopening
+  /// overtakes: the files that it still looked at may be gone.
   func reading<Result>(
     _ body: (Engine) throws(LogStoreError) -> Result
   ) throws(LogStoreError) -> Result {
@@ -161,13 +162,23 @@ public final class ChangeStore: Sendable {
         return try body(engine)
       } catch {
         attempts -= 1
-        guard error.code == .staleReader, attempts > 0 else { throw error }
-        try refresh(ifStill: engine)
+        guard attempts > 0 else { throw error }
+        if error.code == .staleReader {
+          try refresh(ifStill: engine)
+        } else {
+          guard error.code == .inputOutput || error.code == .corrupt, try !isCurrent(engine)
+          else { throw error }
+        }
       }
     }
   }
 
   private static let readAttempts = 16
+
+  /// Whether an engine is still this store's; waits for a reopening that is under way.
+  func isCurrent(_ engine: Engine) throws(LogStoreError) -> Bool {
+    try transition.withLock { () throws(LogStoreError) in try self.engine === engine }
+  }
 
   private var opened: Opening.Opened {
     get throws(LogStoreError) {
@@ -273,6 +284,7 @@ extension ChangeStore {
     return ApplyResult(
       accepted: outcome.accepted, superseded: outcome.superseded,
       conflictingTies: outcome.conflictingTies,
+      possibleResurrections: outcome.possibleResurrections,
       position: outcome.end.map { writer.engine.position(at: $0) })
   }
 
@@ -306,6 +318,10 @@ public struct ApplyResult: Sendable, Hashable {
   /// Those among the superseded whose timestamp equals that of the stored version while their content
   /// differs: a sign that two writers share a node.
   public let conflictingTies: Int
+  /// Changes of absent records that are not newer than some deletion that has been purged: they may
+  /// bring back what was deleted. Applied, and among the accepted, or skipped, and among the superseded,
+  /// as ``Configuration/resurrections`` says.
+  public let possibleResurrections: Int
   /// The commit; nil if the whole batch was stale, which writes nothing.
   public let position: Position?
 }

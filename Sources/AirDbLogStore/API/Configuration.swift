@@ -38,9 +38,24 @@ public struct Configuration: Sendable {
   /// Open descriptors of sealed segments and indexes, at most; a few more are used for the tail.
   public var maximumOpenFiles: Int = 32
 
-  /// Whether superseded versions are cleaned away in the background. Without it, only
-  /// ``ChangeStore/compact()`` does.
-  public var cleansAutomatically = true
+  /// When superseded versions are cleaned away.
+  public var cleaning = CleaningPolicy.automatic
+
+  /// How long superseded versions stay in the history, by the dates of their commits; zero for no
+  /// longer than consumers pin them.
+  public var historyRetention: Duration = .zero
+
+  /// How long deletions are remembered, by the dates of their commits; nil for ever.
+  ///
+  /// Forgetting them saves space and costs safety: a peer that comes back later with an old version
+  /// brings the record back, unless ``resurrections`` keeps it out; and a reader that has not seen the
+  /// deletion by then will never hear of it. Only deletions that all consumers have acknowledged, and
+  /// whose records have no older version left in the store, are forgotten.
+  public var tombstoneRetention: Duration?
+
+  /// What becomes of a change that may bring back a record whose deletion has been forgotten.
+  public var resurrections = ResurrectionRule.refuse
+
   /// The class of data protection of the store's directory, and so of all its files; nil leaves it
   /// to the system. Set when the store is created, and for its copies. Without effect elsewhere than
   /// on Apple platforms.

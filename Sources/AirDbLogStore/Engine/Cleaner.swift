@@ -4,20 +4,20 @@
 package final class Cleaner: @unchecked Sendable {
   private let writer: Writer
   private let scheduler: (any Scheduler)?
+  private let policy: CleaningPolicy
   private let monitor = Monitor()
   private var isRunning = false
   private var isStopped = false
   private var isScheduled = false
-  /// Commits seen when the idle check was scheduled.
   private var isIdleCheckScheduled = false
 
-  /// After so long without a commit the store counts as idle.
-  private static let idleMilliseconds = 2_000
+  private var engine: Engine { writer.engine }
 
   /// Without a scheduler it compacts on demand only.
   package init(_ writer: Writer, scheduler: (any Scheduler)?) {
     self.writer = writer
-    self.scheduler = scheduler
+    policy = writer.engine.options.cleaning
+    self.scheduler = policy.isAutomatic ? scheduler : nil
   }
 
   // MARK: By itself
@@ -34,7 +34,7 @@ package final class Cleaner: @unchecked Sendable {
     considerIdle()
   }
 
-  /// Something was committed: look again when it has become quiet.
+  /// Something was committed, or the store opened: look again when it has become quiet.
   package func considerIdle() {
     guard let scheduler else { return }
     let isNew = monitor.withLock { () -> Bool in
@@ -43,25 +43,28 @@ package final class Cleaner: @unchecked Sendable {
       return true
     }
     guard isNew else { return }
-    let end = writer.engine.published.withLock { $0.end.sequence }
-    scheduler.schedule(afterMilliseconds: Self.idleMilliseconds) { [weak self] in
+    let end = engine.published.withLock { $0.end.sequence }
+    scheduler.schedule(afterMilliseconds: policy.idleMilliseconds) { [weak self] in
       self?.checkIdle(since: end)
     }
   }
 
   private func checkIdle(since sequence: UInt64) {
-    monitor.withLock { isIdleCheckScheduled = false }
-    let isQuiet = writer.engine.published.withLock { $0.end.sequence } == sequence
-    if isQuiet {
-      do throws(LogStoreError) {
-        try writer.rollIfMostlyDead()
-      } catch {
-        writer.engine.report(.failed(error))
-      }
-      clean(.idle)
-    } else {
-      considerIdle()
+    let mayGoOn = monitor.withLock { () -> Bool in
+      isIdleCheckScheduled = false
+      return !isStopped
     }
+    guard mayGoOn else { return }
+    guard engine.published.withLock({ $0.end.sequence }) == sequence else {
+      considerIdle()
+      return
+    }
+    do throws(LogStoreError) {
+      try writer.rollIfMostlyDead(keeping: engine.expectedRetention())
+    } catch {
+      report(error)
+    }
+    clean(.idle)
   }
 
   private func clean(_ urgency: CompactionPlan.Urgency) {
@@ -69,18 +72,91 @@ package final class Cleaner: @unchecked Sendable {
     do throws(LogStoreError) {
       _ = try run(urgency, isCancelled: { false })
     } catch {
-      if error.code != .cancelled { writer.engine.report(.failed(error)) }
+      report(error)
     }
+  }
+
+  /// A store that ends meanwhile is no failure.
+  private func report(_ error: LogStoreError) {
+    if error.code != .cancelled, error.code != .closed { engine.report(.failed(error)) }
   }
 
   // MARK: On demand
 
   /// Compacts until nothing is left that is worth it.
   package func run(
-    _ urgency: CompactionPlan.Urgency, isCancelled: () -> Bool
+    _ urgency: CompactionPlan.Urgency, isCancelled: @escaping @Sendable () -> Bool,
+    progress: (@Sendable (Double) -> Void)? = nil
   ) throws(LogStoreError) -> Compactor.Outcome {
+    try begin(isCancelled)
+    defer {
+      monitor.withLock {
+        isRunning = false
+        monitor.signalAll()
+      }
+    }
+    let isOver: @Sendable () -> Bool = { [self] in
+      isCancelled() || monitor.withLock { isStopped }
+    }
+    if urgency == .everything { try writer.rollIfCleanable(keeping: engine.expectedRetention()) }
+    let progress = progress.map { CompactionProgress($0) }
+    try progress?.expect(engine.compactionEstimate().bytesToRead)
+    // Who asks for it waits for it.
+    let limit = urgency == .everything ? nil : policy.bytesPerSecond
+    let throttle = limit.map { Throttle(bytesPerSecond: $0, isCancelled: isOver) }
+    let control = Compactor.Control(isCancelled: isOver) { bytes in
+      progress?.add(bytes)
+      throttle?.spend(bytes)
+    }
+    let result = try run(urgency, control)
+    progress?.finish()
+    return result
+  }
+
+  private func run(
+    _ urgency: CompactionPlan.Urgency, _ control: Compactor.Control
+  ) throws(LogStoreError) -> Compactor.Outcome {
+    var result = Compactor.Outcome()
+    var rules = engine.compactionRules
+    // Each segment is rewritten at most once, so that it ends beside a busy writer.
+    var fresh = Set<UInt64>()
+    while true {
+      let candidates = try CompactionSurvey(
+        engine, keeping: try engine.expectedRetention()
+      ).candidates()
+      let plan = CompactionPlan.choose(
+        candidates.map { fresh.contains($0.id) ? $0.withoutGarbage : $0 }, urgency, rules)
+      guard let plan, fresh.isDisjoint(with: plan.segments) else { return result }
+      let found: Compactor.Outcome?
+      do throws(LogStoreError) {
+        found = try Compactor(writer, keeping: try engine.retention(), control)
+          .compact(plan.segments)
+      } catch {
+        // On a nearly full disk less at a time may fit, and make room for more.
+        guard error.code == .noSpace, plan.outputBytes > 0 else { throw error }
+        rules.scratchBytes = plan.segments.count > 1 ? plan.outputBytes / 2 : plan.outputBytes - 1
+        guard CompactionPlan.choose(candidates, urgency, rules) != nil else { throw error }
+        continue
+      }
+      // A consumer asks for more: what is worth it has to be looked at again.
+      guard let outcome = found else { continue }
+      if rules.scratchBytes < .max {
+        // What has been replaced makes room when it is removed.
+        engine.waitForScheduled()
+        rules.scratchBytes = .max
+      }
+      if let id = outcome.output { fresh.insert(id) }
+      result.add(outcome)
+      engine.report(
+        .compacted(
+          segments: outcome.segments, bytesBefore: outcome.bytesBefore,
+          bytesAfter: outcome.bytesAfter))
+    }
+  }
+
+  private func begin(_ isCancelled: () -> Bool) throws(LogStoreError) {
     let mayRun = monitor.withLock { () -> Bool in
-      while isRunning { monitor.wait() }
+      while isRunning, !isStopped { monitor.wait() }
       if isStopped { return false }
       isRunning = true
       return true
@@ -88,46 +164,67 @@ package final class Cleaner: @unchecked Sendable {
     guard mayRun else {
       throw LogStoreError(.closed, "The store has been closed.")
     }
-    defer {
-      monitor.withLock {
-        isRunning = false
-        monitor.signalAll()
-      }
-    }
-    try writer.engine.loadLiveness()
-    var result = Compactor.Outcome()
-    // On demand each segment is rewritten at most once, so that it ends beside a busy writer.
-    var fresh = Set<UInt64>()
-    while let plan = CompactionPlan.choose(writer.engine.snapshot, urgency) {
-      guard fresh.isDisjoint(with: plan.segments) else { break }
-      let consumers = try writer.engine.consumers.settled()
-      let pinnedAfter = consumers.leastPinned(
-        in: writer.engine.snapshot, now: writer.engine.platform.wallClockMilliseconds())
-      guard
-        let outcome = try Compactor(writer).compact(
-          plan.segments,
-          keeping: Compactor.Retention(pinnedAfter: pinnedAfter, consumers: consumers),
-          isCancelled: { isCancelled() || monitor.withLock { isStopped } })
-      else { continue }
-      if let id = outcome.output { fresh.insert(id) }
-      result.add(outcome)
-      writer.engine.report(
-        .compacted(
-          segments: outcome.segments, bytesBefore: outcome.bytesBefore,
-          bytesAfter: outcome.bytesAfter))
-      if outcome.bytesAfter >= outcome.bytesBefore, urgency != .everything, outcome.segments < 2 {
-        break
-      }
-    }
-    return result
   }
 
   /// Ends the compaction under way, which changes nothing then, and lets none begin.
   package func stop() {
     monitor.withLock {
       isStopped = true
+      monitor.signalAll()
       while isRunning { monitor.wait() }
     }
+  }
+}
+
+extension Engine {
+  /// A compacted segment has at most as many records as four sealed ones, which bounds the memory
+  /// that it takes to make one.
+  var compactionRules: CompactionPlan.Rules {
+    var rules = CompactionPlan.Rules()
+    rules.garbageRatio = options.cleaning.garbageRatio
+    rules.idleGarbageRatio = options.cleaning.idleGarbageRatio
+    rules.maximumRecords = UInt64(max(options.segmentRecords, 1)) * UInt64(rules.fanIn)
+    return rules
+  }
+
+  /// Waits until what has been scheduled is done.
+  func waitForScheduled() {
+    let monitor = Monitor()
+    let isDone = Locked(false)
+    scheduler.schedule {
+      isDone.withLock { $0 = true }
+      monitor.withLock { monitor.signalAll() }
+    }
+    while !isDone.withLock({ $0 }) {
+      if scheduler.help() { continue }
+      monitor.withLock { if !isDone.withLock({ $0 }) { monitor.wait() } }
+    }
+  }
+}
+
+/// Tells how far a run has come, by the bytes of what is replaced.
+private final class CompactionProgress: Sendable {
+  private let report: @Sendable (Double) -> Void
+  private let state = Locked((expected: UInt64(0), done: UInt64(0)))
+
+  init(_ report: @escaping @Sendable (Double) -> Void) { self.report = report }
+
+  func expect(_ bytes: UInt64) { state.withLock { $0.expected = bytes } }
+
+  func add(_ bytes: Int) {
+    let part = state.withLock { state in
+      state.done += UInt64(bytes)
+      return Double(state.done) / Double(max(state.expected, 1))
+    }
+    report(min(part, 1))
+  }
+
+  func finish() { report(1) }
+}
+
+extension CompactionPlan.Candidate {
+  fileprivate var withoutGarbage: CompactionPlan.Candidate {
+    CompactionPlan.Candidate(id: id, bytes: bytes - garbage, records: live, live: live)
   }
 }
 
@@ -137,5 +234,6 @@ extension Compactor.Outcome {
     bytesBefore += outcome.bytesBefore
     bytesAfter += outcome.bytesAfter
     recordsDropped += outcome.recordsDropped
+    tombstonesPurged += outcome.tombstonesPurged
   }
 }

@@ -23,6 +23,7 @@ package struct CommitOutcome: Sendable {
   package var accepted = 0
   package var superseded = 0
   package var conflictingTies = 0
+  package var possibleResurrections = 0
   /// The end of the log with this commit; nil if the batch was wholly stale.
   package var end: LogEnd?
 }

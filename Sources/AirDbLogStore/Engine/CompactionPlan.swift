@@ -1,8 +1,8 @@
 /// Chooses which neighbouring sealed segments are worth compacting.
 ///
-/// Two reasons: *garbage*, superseded records that take space; and *tiers*, many small neighbours
+/// Two reasons: *garbage*, what a compaction would leave out; and *tiers*, many small neighbours
 /// that every lookup has to ask. A rewrite costs the live bytes and gains the dead ones, so that with
-/// the thresholds here constant uniform updates end near 1.5 times the live size at a write
+/// the default thresholds constant uniform updates end near 1.5 times the live size at a write
 /// amplification of about 3 (Rosenblum and Ousterhout, "The Design and Implementation of a
 /// Log-Structured File System", 1992, on cost and benefit of cleaning).
 package struct CompactionPlan: Sendable, Equatable {
@@ -11,6 +11,9 @@ package struct CompactionPlan: Sendable, Equatable {
   package var bytes: UInt64
   /// An estimate: records are taken to be of one size.
   package var garbageBytes: UInt64
+
+  /// What the output takes: the scratch space that is needed until the inputs can go.
+  package var outputBytes: UInt64 { bytes - garbageBytes }
 
   /// How eagerly garbage is collected.
   package enum Urgency: Sendable {
@@ -22,92 +25,112 @@ package struct CompactionPlan: Sendable, Equatable {
     case everything
   }
 
-  /// The bounds of a compacted segment.
-  package static let maximumBytes: UInt64 = 256 << 20
-  package static let maximumRecords: UInt64 = 262_144
-  /// So many neighbours of one tier are merged.
-  package static let fanIn = 4
+  /// When a rewrite is worth it, and how large it may become.
+  package struct Rules: Sendable {
+    /// The part of a segment that must be garbage for it to be rewritten while commits come in.
+    package var garbageRatio = 0.4
+    /// The part of the store that may be garbage when nothing else is to be done.
+    package var idleGarbageRatio = 0.06
+    /// The bounds of a compacted segment. Memory goes with its records.
+    package var maximumBytes: UInt64 = 256 << 20
+    package var maximumRecords: UInt64 = 262_144
+    /// So many neighbours of one tier are merged.
+    package var fanIn = 4
+    /// The space that an output may take.
+    package var scratchBytes = UInt64.max
+
+    package init() {}
+
+    fileprivate func allow(_ run: [Candidate]) -> Bool {
+      run.reduce(0) { $0 + $1.live } <= maximumRecords
+        && run.reduce(0) { $0 + $1.bytes - $1.garbage } <= min(maximumBytes, scratchBytes)
+    }
+  }
 
   /// A sealed segment, as far as the choice depends on it.
   package struct Candidate: Sendable, Hashable {
     package var id: UInt64
     package var bytes: UInt64
     package var records: UInt64
+    /// Of the records those that a compaction would keep.
     package var live: UInt64
+    /// Bytes that only the frames of small commits take, and packed ones do not.
+    package var framing: UInt64
+    /// Whether other segments cannot be cleaned before this one.
+    package var isWanted = false
 
-    package init(id: UInt64, bytes: UInt64, records: UInt64, live: UInt64) {
+    package init(id: UInt64, bytes: UInt64, records: UInt64, live: UInt64, framing: UInt64 = 0) {
       self.id = id
       self.bytes = bytes
       self.records = records
       self.live = live
+      self.framing = min(framing, bytes)
     }
 
     package var garbage: UInt64 {
-      records == 0 ? 0 : UInt64(Double(bytes) * Double(records - live) / Double(records))
+      if records == 0 { return 0 }
+      let part = Double(records - live) / Double(records)
+      return framing + UInt64(Double(bytes - framing) * part)
     }
   }
 
   /// The best plan, or nil if nothing is worth it.
-  package static func choose(_ state: Published, _ urgency: Urgency) -> CompactionPlan? {
-    let candidates = state.sealed.map { sealed in
-      let info = sealed.segment.info
-      return Candidate(
-        id: info.fileId, bytes: info.length + info.indexLength, records: info.recordCount,
-        live: info.entryCount - sealed.dead.count)
-    }
-    return choose(candidates, urgency)
-  }
-
-  package static func choose(_ candidates: [Candidate], _ urgency: Urgency) -> CompactionPlan? {
+  package static func choose(
+    _ candidates: [Candidate], _ urgency: Urgency, _ rules: Rules = Rules()
+  ) -> CompactionPlan? {
     let total = candidates.reduce(0) { $0 + $1.bytes }
     let garbage = candidates.reduce(0) { $0 + $1.garbage }
     let threshold: Double
     switch urgency {
-    case .busy: threshold = 0.4
-    case .idle: threshold = Double(garbage) > 0.06 * Double(total) ? 0.05 : 0.4
+    case .busy: threshold = rules.garbageRatio
+    case .idle:
+      threshold =
+        Double(garbage) > rules.idleGarbageRatio * Double(total)
+        ? min(0.05, rules.idleGarbageRatio) : rules.garbageRatio
     case .everything: threshold = 0
     }
-    return garbageRun(candidates, threshold) ?? tier(candidates)
+    let runs = garbageRuns(candidates, threshold, rules)
+    // On demand from the oldest on, since what it holds can keep tombstones of later ones.
+    let best =
+      urgency == .everything ? runs.first : runs.max { $0.garbageBytes < $1.garbageBytes }
+    return best ?? tier(candidates, rules)
   }
 
-  /// The run with the most garbage whose every segment has at least the threshold's part of it.
-  private static func garbageRun(
-    _ candidates: [Candidate], _ threshold: Double
-  ) -> CompactionPlan? {
-    var best: CompactionPlan?
+  /// The runs whose every segment has at least the threshold's part of garbage.
+  private static func garbageRuns(
+    _ candidates: [Candidate], _ threshold: Double, _ rules: Rules
+  ) -> [CompactionPlan] {
+    var result: [CompactionPlan] = []
     var run: [Candidate] = []
     func close() {
-      guard !run.isEmpty else { return }
-      let plan = plan(run)
-      if plan.garbageBytes > best?.garbageBytes ?? 0 { best = plan }
+      if !run.isEmpty { result.append(plan(run)) }
       run = []
     }
     for candidate in candidates {
-      if candidate.garbage == 0 || Double(candidate.garbage) < threshold * Double(candidate.bytes) {
+      let isWorthIt =
+        candidate.garbage > 0
+        && (candidate.isWanted
+          || Double(candidate.garbage) >= threshold * Double(candidate.bytes))
+      guard isWorthIt, candidate.bytes - candidate.garbage <= rules.scratchBytes else {
         close()
         continue
       }
-      let live = run.reduce(candidate.live) { $0 + $1.live }
-      let liveBytes = run.reduce(candidate.bytes - candidate.garbage) {
-        $0 + $1.bytes - $1.garbage
-      }
-      if live > maximumRecords || liveBytes > maximumBytes { close() }
+      if !rules.allow(run + [candidate]) { close() }
       run.append(candidate)
     }
     close()
-    return best
+    return result
   }
 
   /// Neighbours of about one size that make a larger one.
-  private static func tier(_ candidates: [Candidate]) -> CompactionPlan? {
-    guard candidates.count >= fanIn else { return nil }
-    for start in 0...(candidates.count - fanIn) {
-      let run = Array(candidates[start..<(start + fanIn)])
+  private static func tier(_ candidates: [Candidate], _ rules: Rules) -> CompactionPlan? {
+    guard candidates.count >= rules.fanIn else { return nil }
+    for start in 0...(candidates.count - rules.fanIn) {
+      let run = Array(candidates[start..<(start + rules.fanIn)])
       let largest = run.map(\.live).max() ?? 0
       let sum = run.reduce(0) { $0 + $1.live }
-      let bytes = run.reduce(0) { $0 + $1.bytes - $1.garbage }
       // The largest must not be most of the result, or it would be copied again and again.
-      if 2 * largest <= sum, sum <= maximumRecords, bytes <= maximumBytes { return plan(run) }
+      if 2 * largest <= sum, rules.allow(run) { return plan(run) }
     }
     return nil
   }

@@ -211,6 +211,15 @@ extension ConsumerRegistry {
     }
   }
 
+  /// The consumers as they are, for estimates: nothing may be cleaned away on the word of this.
+  func glimpse() throws(LogStoreError) -> Reading {
+    try monitor.withLock { () throws(LogStoreError) in
+      try load()
+      return Reading(
+        consumers: file?.current?.consumers ?? [], revision: revision.withLock { $0 })
+    }
+  }
+
   /// The consumers as a copy of the store has them, as the bytes of a file; nil if there never was
   /// one. None is beyond the end of the copy. A damaged file is copied as it is.
   package func copy(until end: () -> LogEnd) throws(LogStoreError) -> [UInt8]? {

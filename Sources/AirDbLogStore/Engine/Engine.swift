@@ -111,21 +111,22 @@ extension Engine {
           "the segment holds \(result.header.entryCount) keys, its manifest entry says \(info.entryCount)",
           file: directory.segment(info.fileId))
       }
-      var origin = PageSource.Origin.file(files)
-      if options.isReadOnly {
-        origin = .memory(Array(result.bytes.bytes))
-      } else {
+      // Without the lock the directory is another engine's. And the index only speeds things up: without
+      // a place for it on disk, memory must do.
+      var isWritten = false
+      writerLock?.whileHeld {
         do throws(SystemError) {
           try directory.writeSynced(result.bytes.bytes, to: directory.newIndex(info.fileId))
           try directory.rename(directory.newIndex(info.fileId), to: path)
           try directory.synchronizeDirectory()
+          isWritten = true
         } catch {
-          // The index only speeds things up: without a place for it on disk, memory must do.
-          origin = .memory(Array(result.bytes.bytes))
           report(.failed(LogStoreError(error, "write an index", file: path)))
         }
         files.remove(.index(info.fileId))
       }
+      let origin: PageSource.Origin =
+        isWritten ? .file(files) : .memory(Array(result.bytes.bytes))
       // Pages of the damaged index may be sound each for itself; those in the cache are not its.
       segment.rebuilds.withLock { $0 &+= 1 }
       do throws(IndexError) {

@@ -20,6 +20,12 @@ package struct EngineOptions: Sendable {
   package var segmentRecords: Int
   package var blockBytes: Int
   package var replayBytes: UInt64
+  package var cleaning: CleaningPolicy
+  /// 0: superseded versions are kept for consumers only.
+  package var historyMilliseconds: Int64
+  /// Nil: tombstones are kept for ever.
+  package var tombstoneMilliseconds: Int64?
+  package var acceptsResurrections: Bool
   /// For a directory that this creates; nil if there is nothing to set.
   package var attributes: DirectoryAttributes?
   package var eventHandler: (@Sendable (StoreEvent) -> Void)?
@@ -39,6 +45,10 @@ package struct EngineOptions: Sendable {
     segmentRecords = configuration.segmentRecords
     blockBytes = configuration.blockBytes
     replayBytes = configuration.replayBytes
+    cleaning = configuration.cleaning
+    historyMilliseconds = Self.bounded(configuration.historyRetention)
+    tombstoneMilliseconds = configuration.tombstoneRetention.map(Self.bounded)
+    acceptsResurrections = configuration.resurrections == .accept
     attributes = DirectoryAttributes(configuration)
     eventHandler = configuration.eventHandler
     guard authorLabel.count <= Limits.label else {
@@ -59,6 +69,11 @@ package struct EngineOptions: Sendable {
     options.format = HlcFormat(rawValue: manifest.hlcFormat) ?? format
     options.deletionValues = manifest.deletionValues
     return options
+  }
+
+  /// An age that can be taken from any date.
+  private static func bounded(_ age: Duration) -> Int64 {
+    min(max(age.milliseconds, 0), .max / 4)
   }
 }
 

@@ -1,3 +1,5 @@
+internal import HlcText
+
 /// Opens, creates and destroys stores (Recovery 2).
 package enum Opening {
   package struct Opened: Sendable {
@@ -292,6 +294,8 @@ package enum Opening {
     state.durableEnd = recovered.end
     state.commitDate = recovered.commitDate
     state.greatestHlc = recovered.greatestHlc
+    state.purgeHorizon = Published.Greatest(
+      recovered.manifest.horizonHlc, HlcFormat(rawValue: recovered.manifest.hlcFormat) ?? .hybrid)
     state.physicalKind = recovered.physicalKind
     return state
   }

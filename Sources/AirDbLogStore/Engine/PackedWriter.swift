@@ -11,11 +11,15 @@ struct PackedWriter: ~Copyable {
   /// Behind the last frame.
   private(set) var end: LogEnd
   private let engine: Engine
-  private let file: OpenFile
+  private let header: SegmentHeader
+  /// Nil until something is written, so that nothing takes no space.
+  private var file: OpenFile?
   private var encoder: BlockEncoder
   private var bytes = ByteBuffer(capacity: 64 << 10)
   private var pending: [Pending] = []
   private var pendingBytes = 0
+  /// Of the decoded blocks that hold what is pending.
+  private var heldBytes = 0
   private var transactions: [Transaction] = []
 
   /// A record to be written, and its commit.
@@ -24,36 +28,49 @@ struct PackedWriter: ~Copyable {
     var slot: Int
   }
 
-  /// Raw bytes, and records, at which a frame is written.
+  /// Raw bytes, records, and bytes of the blocks that hold them, at which a frame is written.
   private static let frameBytes = 1 << 20
   private static let frameRecords = 8_192
+  private static let frameHeldBytes = 4 << 20
 
   /// Records added so far.
   private(set) var rowCount = 0
 
-  /// Creates the file. `predecessor` is what the first of the replaced segments follows.
+  /// `predecessor` is the header of the first of the replaced segments; `expecting` about how many
+  /// records are to be added.
   init(
-    _ engine: Engine, fileId: UInt64, predecessor: SegmentHeader, firstSequence: UInt64
+    _ engine: Engine, fileId: UInt64, predecessor: SegmentHeader, firstSequence: UInt64,
+    expecting: Int
   ) throws(LogStoreError) {
     self.engine = engine
     self.fileId = fileId
-    log = RowLog(fileId: fileId, base: 0)
+    log = RowLog(fileId: fileId, base: 0, expecting: expecting)
     encoder = BlockEncoder(target: engine.options.blockBytes)
     end = LogEnd(
       segment: fileId, length: UInt64(SegmentHeader.size), sequence: firstSequence - 1,
       checksum: predecessor.predecessorChecksum)
-    let path = engine.directory.segment(fileId)
-    let header = SegmentHeader(
+    header = SegmentHeader(
       storeId: predecessor.storeId, fileId: fileId, predecessor: predecessor.predecessor,
       predecessorLength: predecessor.predecessorLength,
       predecessorChecksum: predecessor.predecessorChecksum)
-    file = try Checkpoint.attempt("create a segment", path) { () throws(SystemError) in
-      let file = try engine.directory.open(path, .createNew)
+  }
+
+  private var path: String { engine.directory.segment(fileId) }
+
+  private mutating func openFile() throws(LogStoreError) -> OpenFile {
+    if let file { return file }
+    let header = header
+    let directory = engine.directory
+    let path = path
+    let created = try Checkpoint.attempt("create a segment", path) { () throws(SystemError) in
+      let file = try directory.open(path, .createNew)
       try withBytes(of: header.encode()) { (bytes) throws(SystemError) in
         try file.writeAll(bytes, at: 0)
       }
       return file
     }
+    file = created
+    return created
   }
 
   /// Adds what is kept of a commit: records of one block after the other.
@@ -64,11 +81,16 @@ struct PackedWriter: ~Copyable {
       transactions[transactions.count - 1].recordCount += 1
     } else {
       // A frame holds whole commits, so that each has one place.
-      if pendingBytes >= Self.frameBytes || pending.count >= Self.frameRecords { try flush() }
+      if pendingBytes >= Self.frameBytes || pending.count >= Self.frameRecords
+        || heldBytes >= Self.frameHeldBytes
+      {
+        try flush()
+      }
       var transaction = transaction
       transaction.recordCount = 1
       transactions.append(transaction)
     }
+    if pending.last?.block !== block { heldBytes += block.cost }
     pending.append(Pending(block: block, slot: slot))
     rowCount += 1
     pendingBytes += block.payloadCount(slot) + 128
@@ -101,6 +123,7 @@ struct PackedWriter: ~Copyable {
     header.kind = .packed
     header.tableLength = UInt32(tableLength)
     header.checksum = header.encode(into: &bytes, at: 0, file: fileId, offset: position)
+    let file = try openFile()
     try Checkpoint.attempt("write a compacted segment", file.path) { () throws(SystemError) in
       try file.writeAll(bytes.bytes, at: position)
     }
@@ -111,6 +134,7 @@ struct PackedWriter: ~Copyable {
     pending.removeAll(keepingCapacity: true)
     transactions.removeAll(keepingCapacity: true)
     pendingBytes = 0
+    heldBytes = 0
     bytes.shrink(toCapacity: 4 << 20)
   }
 
@@ -131,7 +155,7 @@ struct PackedWriter: ~Copyable {
           to: &bytes, frameStart: 0, file: fileId, frameOffset: position, offsets: &offsets)
       }
     } catch {
-      throw .corrupt(error, file: file.path)
+      throw .corrupt(error, file: path)
     }
   }
 
@@ -146,7 +170,7 @@ struct PackedWriter: ~Copyable {
           deletions: manifest.deletionValues, block: offsets[Int(place.block)],
           slot: place.slot)
       } catch {
-        throw .corrupt(error, file: file.path)
+        throw .corrupt(error, file: path)
       }
     }
   }
@@ -154,6 +178,7 @@ struct PackedWriter: ~Copyable {
   /// Writes what is left and makes the file durable; its directory entry is not.
   mutating func finish() throws(LogStoreError) {
     try flush()
+    guard let file else { return }
     _ = try Checkpoint.attempt("sync a compacted segment", file.path) { () throws(SystemError) in
       try file.synchronize()
     }

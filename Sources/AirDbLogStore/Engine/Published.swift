@@ -18,6 +18,9 @@ package struct Published: Sendable {
   package var durableEnd = LogEnd()
   package var commitDate: Int64 = 0
   package var greatestHlc: Greatest?
+  /// The greatest timestamp of a tombstone that was purged: what is not newer and has no version
+  /// here may have been deleted.
+  package var purgeHorizon: Greatest?
   package var physicalKind: HlcPhysicalKind?
   /// Whether `sealed[i].dead` has been loaded.
   package var hasLiveness = true
@@ -31,7 +34,19 @@ package struct Published: Sendable {
     package var key: HlcKey
     package var text: String
   }
+}
 
+extension Published.Greatest {
+  /// A timestamp of the manifest; nil if it is empty.
+  package init?(_ text: [UInt8], _ format: HlcFormat) {
+    guard !text.isEmpty,
+      let parts = text.withUnsafeBufferPointer({ parseHlc($0, format: format) })
+    else { return nil }
+    self.init(
+      key: HlcKey(
+        physical: parts.physical, counter: parts.counter, node: Array(text[parts.nodeStart...])),
+      text: String(decoding: text, as: UTF8.self))
+  }
 }
 
 /// A sealed segment: what the manifest says of it, and its index once that has been needed.
@@ -44,6 +59,10 @@ package final class SealedSegment: Sendable {
   package let hold: FileHold
   /// Where its frames are.
   package let frames: FrameMap
+  /// Whether it was made by compaction, once that has been looked at.
+  let isPacked = Locked<Bool?>(nil)
+  /// How many of its entries are deletions, once they have been counted.
+  let deletionCount = Locked<UInt64?>(nil)
 
   /// `hold` and `frames` are those of the rows it was sealed from, if readers may still use those.
   package init(

@@ -53,7 +53,7 @@ extension Engine {
     }
   }
 
-  private func segmentFile(_ id: UInt64) throws(LogStoreError) -> OpenFile {
+  func segmentFile(_ id: UInt64) throws(LogStoreError) -> OpenFile {
     do throws(SystemError) {
       return try files.file(.segment(id))
     } catch {
@@ -113,7 +113,7 @@ extension Engine {
     return try decode(UnsafeRawBufferPointer(buffer), file, offset, path)
   }
 
-  private func read(
+  func read(
     _ open: OpenFile, into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
   ) throws(LogStoreError) -> Int {
     do throws(SystemError) {
@@ -153,6 +153,20 @@ extension Engine {
     guard UInt64(FrameHeader.size) + UInt64(header.tableLength) <= distance else {
       throw .corrupt("a table past the blocks behind it", file: open.path, offset: start)
     }
+    var left = UInt64(block.header.firstRecord) + UInt64(place.slot)
+    for transaction in try transactions(open, header, at: start) {
+      if left < UInt64(transaction.recordCount) { return transaction.sequence }
+      left -= UInt64(transaction.recordCount)
+    }
+    throw .corrupt(
+      "a record past the transactions of its frame", file: open.path,
+      offset: start + UInt64(FrameHeader.size))
+  }
+
+  /// The transaction table of a packed frame.
+  func transactions(
+    _ open: OpenFile, _ header: FrameHeader, at start: UInt64
+  ) throws(LogStoreError) -> [Transaction] {
     var table = [UInt8](repeating: 0, count: Int(header.tableLength))
     do throws(SystemError) {
       let got = try table.withUnsafeMutableBufferPointer { (buffer) throws(SystemError) in
@@ -164,20 +178,15 @@ extension Engine {
       throw LogStoreError(error, "read a segment", file: open.path)
     }
     do throws(FormatError) {
-      var left = UInt64(block.header.firstRecord) + UInt64(place.slot)
-      for transaction in try withBytes(
-        of: table, { (bytes) throws(FormatError) in try TransactionTable.decode(bytes) })
-      {
-        if left < UInt64(transaction.recordCount) { return transaction.sequence }
-        left -= UInt64(transaction.recordCount)
+      return try withBytes(of: table) { (bytes) throws(FormatError) in
+        try TransactionTable.decode(bytes)
       }
-      throw FormatError("a record past the transactions of its frame", at: FrameHeader.size)
     } catch {
       throw .corrupt(error, file: open.path, base: start)
     }
   }
 
-  private func frameHeader(
+  func frameHeader(
     _ open: OpenFile, at start: UInt64, _ file: UInt64
   ) throws(LogStoreError) -> FrameHeader {
     try withUnsafeTemporaryAllocation(byteCount: FrameHeader.size, alignment: 8) {

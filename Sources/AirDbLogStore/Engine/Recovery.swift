@@ -124,7 +124,7 @@ package struct Recovery {
   // MARK: Tail
 
   private mutating func followTail() throws(LogStoreError) {
-    if let text = Self.greatest(of: manifest, options.format) { result.greatestHlc = text }
+    result.greatestHlc = Published.Greatest(manifest.greatestHlc, options.format)
     var evidence = SegmentScan.Evidence()
     var passedEnd = manifest.end == LogEnd() || manifest.end == result.end
     let candidates = try tailCandidates()
@@ -354,19 +354,6 @@ package struct Recovery {
       }
       result.greatestHlc = Published.Greatest(key: newGreatest, text: text)
     }
-  }
-
-  private static func greatest(
-    of manifest: Manifest, _ format: HlcFormat
-  ) -> Published.Greatest? {
-    let text = manifest.greatestHlc
-    guard !text.isEmpty,
-      let parts = text.withUnsafeBufferPointer({ parseHlc($0, format: format) })
-    else { return nil }
-    return Published.Greatest(
-      key: HlcKey(
-        physical: parts.physical, counter: parts.counter, node: Array(text[parts.nodeStart...])),
-      text: String(decoding: text, as: UTF8.self))
   }
 }
 

@@ -223,9 +223,18 @@ struct Verifier {
   ) throws(LogStoreError) {
     var problem: FormatError?
     do throws(FormatError) {
-      _ = try FrameReader(frame).transactions()
+      var commits = CommitCursor(try FrameReader(frame).transactions())
+      var last: (sequence: UInt64, ordinal: UInt32)?
       try FrameReader(frame).forEachBlock { (block, offset) throws(FormatError) in
         for slot in block.rows.indices {
+          let sequence = try commits.next().sequence
+          if frame.header.kind == .packed {
+            let ordinal = block.rows[slot].ordinal
+            if let last, last.sequence == sequence, last.ordinal >= ordinal {
+              throw FormatError("ordinals of a commit that do not ascend", at: 0)
+            }
+            last = (sequence, ordinal)
+          }
           if let found = try check(block, slot, at: offset, into: log) { problem = found }
         }
       }

@@ -83,6 +83,7 @@ extension Writer {
     self.log = log
     fileId = id
     firstSequence = 0
+    firstDate = .min
     position = size
     reserved = Self.leastReservation
     engine.published.withLock { $0.tail.append(log) }
@@ -225,21 +226,45 @@ extension Writer {
 // MARK: - Compaction
 
 extension Writer {
-  /// Has the active segment sealed if more than half of it is superseded and it is worth it.
-  package func rollIfMostlyDead() throws(LogStoreError) {
+  /// Has the active segment sealed if more than half of it can be left out and it is worth it.
+  package func rollIfMostlyDead(keeping retention: RetentionBounds) throws(LogStoreError) {
+    try rollIf { log in
+      position > Self.leastToRoll && 2 * log.liveCount(below: nextRow) < log.count
+        && !retention.keeps(sequence: lastSequence, date: commitDate)
+    }
+  }
+
+  /// Has the active segment sealed if a compaction could make it smaller at all: it has superseded
+  /// versions that nobody keeps, tombstones that may go, or many small commits.
+  package func rollIfCleanable(keeping retention: RetentionBounds) throws(LogStoreError) {
+    try rollIf { log in
+      let commits = lastSequence - firstSequence + 1
+      if position > Self.leastToPack, log.count < 8 * Int(clamping: commits) { return true }
+      if log.liveCount(below: nextRow) < log.count,
+        !retention.keeps(sequence: firstSequence, date: firstDate)
+      {
+        return true
+      }
+      return retention.mayPurge(sequence: firstSequence, date: firstDate) && log.hasDeletions
+    }
+  }
+
+  private func rollIf(_ isWorthIt: (RowLog) -> Bool) throws(LogStoreError) {
     try queue.exclusively { () throws(LogStoreError) in
-      guard refusal == nil, hasWritten, let log, position > Self.leastToRoll else { return }
-      let live = log.liveCount(below: nextRow)
-      guard 2 * live < log.count else { return }
+      guard refusal == nil, let log, firstSequence > 0, isWorthIt(log) else { return }
       try roll()
       try waitForSeal()
     }
   }
 
   private static let leastToRoll: UInt64 = 1 << 20
+  private static let leastToPack: UInt64 = 64 << 10
 
   /// The sealed segments have been replaced. Called by the leader.
-  package func segmentsChanged() { lookup.invalidate() }
+  package func segmentsChanged() {
+    lookup.invalidate()
+    purgeHorizon = engine.snapshot.purgeHorizon?.key
+  }
 
   /// Makes sure that a file id can be taken.
   package func reserveFileIds() throws(LogStoreError) {

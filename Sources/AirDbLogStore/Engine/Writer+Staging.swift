@@ -35,7 +35,10 @@ extension Writer {
     lastChecksum = header.checksum
     commitDate = date
     physicalKind = physicalKind ?? batch.physicalKind
-    if firstSequence == 0 { firstSequence = header.sequence }
+    if firstSequence == 0 {
+      firstSequence = header.sequence
+      firstDate = date
+    }
     outcome.end = LogEnd(
       segment: fileId, length: position, sequence: header.sequence, checksum: header.checksum)
     staged.append(Staged(request: request, outcome: outcome))
@@ -71,7 +74,12 @@ extension Writer {
         }
       } else {
         target = try lookup.find(batch, index, in: engine, active: log, sealing: sealing?.log)
-        if let target { comparison = try lookup.compare(batch, index, with: target, in: engine) }
+        if let target {
+          comparison = try lookup.compare(batch, index, with: target, in: engine)
+        } else if isPossibleResurrection(batch, index) {
+          outcome.possibleResurrections += 1
+          if !engine.options.acceptsResurrections { comparison = .older }
+        }
       }
       switch comparison {
       case .newer:
@@ -93,6 +101,20 @@ extension Writer {
     }
     guard isDropped.contains(true) else { return winners }
     return zip(winners, isDropped).filter { !$0.1 }.map(\.0)
+  }
+
+  /// Whether a version of an absent key may be older than a tombstone of it that was purged.
+  private func isPossibleResurrection(_ batch: PreparedBatch, _ index: Int) -> Bool {
+    guard let purgeHorizon else { return false }
+    let parts = batch.items[index].parts
+    let order = compareNumbers(
+      parts.physical, parts.counter, purgeHorizon.physical, purgeHorizon.counter)
+    if order != 0 { return order < 0 }
+    return withUTF8(batch.records[index].hlcTimestamp) { hlc in
+      withBytes(of: purgeHorizon.node) {
+        UnsafeRawBufferPointer(rebasing: hlc[parts.nodeStart...]).compare($0) <= 0
+      }
+    }
   }
 
   private func compare(

@@ -34,6 +34,8 @@ package final class Writer: @unchecked Sendable {
   var log: RowLog?
   var fileId: UInt64 = 0
   var firstSequence: UInt64 = 0
+  /// Not after the date of its first commit.
+  var firstDate = Int64.min
   /// Where the next frame goes, behind what is staged.
   var position: UInt64 = 0
   /// The file's space is reserved up to here.
@@ -47,6 +49,8 @@ package final class Writer: @unchecked Sendable {
   var physicalKind: HlcPhysicalKind?
   var nextRow: UInt64
   var greatest: HlcKey?
+  /// The greatest timestamp of a tombstone that was purged.
+  var purgeHorizon: HlcKey?
   var hasWritten = false
 
   // The group under way.
@@ -98,6 +102,7 @@ package final class Writer: @unchecked Sendable {
     commitDate = recovered.commitDate
     physicalKind = recovered.physicalKind
     greatest = recovered.greatestHlc?.key
+    purgeHorizon = engine.snapshot.purgeHorizon?.key
     // What a recovery found is put in order by the close, as what this session writes; so is a log
     // that was closed as it was: a copy's.
     hasWritten = recovered.isUnclosed || recovered.hasUnsealedTail(engine.options)

@@ -25,6 +25,8 @@ package struct Manifest: Sendable, Equatable {
   package var adoption: UInt64 = 0
   package var deletionValues: [Int64]
   package var greatestHlc: [UInt8] = []
+  /// The greatest timestamp of a tombstone that was purged; empty: none ever was.
+  package var horizonHlc: [UInt8] = []
   package var segments: [Segment] = []
 
   /// A sealed segment.
@@ -136,7 +138,7 @@ extension Manifest {
     out.append(epoch)
     out.append(hlcFormat)
     out.append(hlcPhysicalKind)
-    out.append(UInt16(0))
+    out.append(UInt16(horizonHlc.count))
     out.append(fileIdLimit)
     out.append(end.segment)
     out.append(end.length)
@@ -159,6 +161,7 @@ extension Manifest {
     out.append(adoption)
     for value in deletionValues { out.append(value) }
     out.append(greatestHlc)
+    out.append(horizonHlc)
     out.pad(to: 8)
     for segment in segments { segment.encode(into: &out) }
     out.store(UInt64(out.count), at: 16)
@@ -220,7 +223,7 @@ extension Manifest {
     guard let format = HlcFormat(rawValue: manifest.hlcFormat),
       manifest.hlcPhysicalKind <= (format == .hybrid ? 2 : 0)
     else { throw FormatError("unknown HLC format", at: reader.offset - 2) }
-    try reader.readZeros(2)
+    let horizonLength: UInt16 = try reader.read()
     manifest.fileIdLimit = try reader.read()
     manifest.end.segment = try reader.read()
     manifest.end.length = try reader.read()
@@ -253,6 +256,9 @@ extension Manifest {
     }
     guard hlcLength <= Limits.hlc else { throw FormatError("greatest HLC too long", at: 184) }
     manifest.greatestHlc = Array(try reader.read(count: Int(hlcLength)))
+    guard Int(horizonLength) <= Limits.hlc, (horizonLength == 0) == (manifest.retentionHorizon == 0)
+    else { throw FormatError("an impossible horizon", at: 86) }
+    manifest.horizonHlc = Array(try reader.read(count: Int(horizonLength)))
     try reader.readZeros((8 - reader.offset % 8) % 8)
     guard reader.remaining == Int(segmentCount) * segmentSize else {
       throw FormatError("the segment count does not match the length", at: 124)
@@ -286,8 +292,17 @@ extension Manifest {
       sealedEnd.segment < fileIdLimit, end.length <= Limits.segment,
       sealedEnd.length <= Limits.segment, end.sequence < .max,
       (end.segment == 0) == (end.sequence == 0),
-      (sealedEnd.segment == 0) == (sealedEnd.sequence == 0)
+      (sealedEnd.segment == 0) == (sealedEnd.sequence == 0),
+      sealedEnd.segment > 0 || sealedEnd == LogEnd(),
+      sealedEnd.sequence < end.sequence || sealedEnd == end
     else { throw FormatError("an impossible end of the log", at: 96) }
+    let sealed = segments.first { $0.fileId == sealedEnd.segment }
+    guard sealed?.end ?? sealedEnd == sealedEnd else {
+      throw FormatError("a last sealed segment that does not end at the sealed end", at: 188)
+    }
+    guard retentionHorizon <= sealedEnd.sequence else {
+      throw FormatError("a horizon beyond what was sealed", at: 168)
+    }
     guard livenessGeneration <= generation, generation > 0, generation < Limits.number,
       fileIdLimit > 0, fileIdLimit < Limits.number
     else {
@@ -297,6 +312,11 @@ extension Manifest {
 }
 
 extension Manifest.Segment {
+  /// Where the segment ends.
+  package var end: LogEnd {
+    LogEnd(segment: fileId, length: length, sequence: lastSequence, checksum: lastChecksum)
+  }
+
   fileprivate func encode(into out: inout ByteBuffer) {
     out.append(fileId)
     out.append(length)

@@ -53,9 +53,17 @@ package enum TransactionTable {
   ) throws(FormatError) -> [Transaction] {
     var reader = ByteReader(bytes)
     var labels: [String] = []
+    var known = Set<[UInt8]>()
     for _ in 0..<(try reader.readCount(itemSize: 1)) {
-      labels.append(String(decoding: try reader.readSized(limit: Limits.label), as: UTF8.self))
+      let start = reader.offset
+      let bytes = try reader.readSized(limit: Limits.label)
+      let label = String(decoding: bytes, as: UTF8.self)
+      guard withUTF8(label, { $0.equals(bytes) }), known.insert(Array(bytes)).inserted else {
+        throw FormatError("a label that is not UTF-8, or there twice", at: start)
+      }
+      labels.append(label)
     }
+    var used: UInt64 = 0
     var result: [Transaction] = []
     var sequence: UInt64 = 0
     var date: Int64 = 0
@@ -67,8 +75,9 @@ package enum TransactionTable {
       let label = try reader.readVarint()
       let count = try reader.readVarint()
       guard !overflow, !dateOverflow, next > sequence, result.isEmpty || nextDate >= date,
-        label < UInt64(labels.count), count > 0, count <= UInt64(UInt32.max)
+        label < UInt64(labels.count), label <= used, count > 0, count <= UInt64(UInt32.max)
       else { throw FormatError("an impossible transaction", at: start) }
+      used = max(used, label + 1)
       sequence = next
       date = nextDate
       result.append(
@@ -79,7 +88,36 @@ package enum TransactionTable {
     guard reader.remaining == 0, !result.isEmpty else {
       throw FormatError("a transaction table that does not fill its place", at: reader.offset)
     }
+    guard used == UInt64(labels.count) else {
+      throw FormatError("a label that no transaction uses")
+    }
     return result
+  }
+}
+
+/// Walks the commits of a frame along with its records.
+struct CommitCursor {
+  private let transactions: [Transaction]
+  private var current = 0
+  private var left: UInt32
+
+  /// There is at least one commit, and none without records.
+  init(_ transactions: [Transaction]) {
+    self.transactions = transactions
+    left = transactions[0].recordCount
+  }
+
+  /// The commit of the next record.
+  mutating func next() throws(FormatError) -> Transaction {
+    if left == 0 {
+      current += 1
+      guard current < transactions.count else {
+        throw FormatError("more records than the transactions have", at: FrameHeader.size)
+      }
+      left = transactions[current].recordCount
+    }
+    left -= 1
+    return transactions[current]
   }
 }
 

@@ -49,14 +49,28 @@ package final class RowLog: Sendable {
   package static let never = UInt64.max
 
   /// `start` is what the segment follows; of no use for a log whose frames are not read again.
-  package init(fileId: UInt64, base: UInt64, after start: LogEnd = LogEnd()) {
+  package convenience init(fileId: UInt64, base: UInt64, after start: LogEnd = LogEnd()) {
+    self.init(fileId: fileId, after: start, Contents(base: base))
+  }
+
+  /// A log of about so many rows that an index is to be built of; it gives no pages.
+  package convenience init(fileId: UInt64, base: UInt64, expecting count: Int) {
+    var contents = Contents(base: base)
+    contents.isOrdered = false
+    contents.rows.reserveCapacity(count)
+    contents.superseders.reserveCapacity(count)
+    contents.byKey = HashIndex(minimumCapacity: count)
+    self.init(fileId: fileId, after: LogEnd(), contents)
+  }
+
+  private init(fileId: UInt64, after start: LogEnd, _ contents: Contents) {
     self.fileId = fileId
-    self.base = base
+    base = contents.base
     self.start = start
     frames = FrameMap(
       start: FrameMap.Boundary(
         offset: UInt64(SegmentHeader.size), sequence: start.sequence, checksum: start.checksum))
-    contents = Locked(Contents(base: base))
+    self.contents = Locked(contents)
   }
 
   package var count: Int { contents.withLock { $0.rows.count } }
@@ -189,6 +203,9 @@ extension RowLog {
     }
   }
 
+  /// Whether any row is a deletion.
+  package var hasDeletions: Bool { contents.withLock { $0.rows.contains { $0.isDeletion } } }
+
   /// How many rows below `bound` are live.
   package func liveCount(below bound: UInt64) -> Int {
     contents.withLock { contents in
@@ -245,6 +262,8 @@ private struct Contents {
   var superseders: ContiguousArray<UInt64> = []
   var byKey = HashIndex()
   var byHlc = SortedRows()
+  /// Whether rows are kept in HLC order, which only those who read pages need.
+  var isOrdered = true
   var nodes = InternTable()
   var collections = InternTable()
   /// Entries of sealed segments that rows of this log superseded.
@@ -271,7 +290,7 @@ private struct Contents {
     superseders.append(RowLog.never)
     let nodes = nodes.items
     let older = rows.withUnsafeBufferPointer { rows in
-      byHlc.insert(index) { Self.isBefore($0, $1, rows, nodes) }
+      if isOrdered { byHlc.insert(index) { Self.isBefore($0, $1, rows, nodes) } }
       return byKey.set(new.hash, index, hash: { rows[Int($0)].hash })
     }
     if let older {

@@ -28,6 +28,12 @@ package final class SealedIndex: @unchecked Sendable {
     package var block: UInt64
     package var slot: Int
     package var isDeletion: Bool
+
+    /// Block and slot as one number, which grows along the segment.
+    var place: UInt64 { Self.place(block, slot) }
+
+    /// Segments end at 2^40, blocks have at most 256 records.
+    static func place(_ block: UInt64, _ slot: Int) -> UInt64 { block << 8 | UInt64(slot) }
   }
 
   /// An entry of the key order.

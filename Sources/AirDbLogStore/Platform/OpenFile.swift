@@ -17,6 +17,9 @@ package final class OpenFile: Sendable {
   private let descriptor: FileDescriptor
   private let isOpen = Locked(true)
   private let knownIdentity = Locked<FileIdentity?>(nil)
+  /// One sync at a time, so that whoever comes after one that failed knows of it.
+  private let syncing = Monitor()
+  private let failedSync = Locked<SystemError?>(nil)
 
   /// Opens the file. See ``Platform/open(_:_:)``.
   package init(
@@ -80,16 +83,24 @@ package final class OpenFile: Sendable {
   }
 
   /// Makes the content survive, and answers the level reached. After a failure the content is
-  /// unknown and the call must not be repeated. See ``Platform/synchronize(_:to:)``.
+  /// unknown: later calls fail in the same way, without asking the system, which would say that all
+  /// is well. See ``Platform/synchronize(_:to:)``.
   @discardableResult
   package func synchronize(to level: SyncLevel = .stable) throws(SystemError) -> SyncLevel {
     // Asked for now, since a device that fails a sync may answer nothing afterwards.
     let identity = try identity()
-    do throws(SystemError) {
-      return try call { (file) throws(SystemError) in try platform.synchronize(file, to: level) }
-    } catch {
-      FailedSyncs.insert(identity)
-      throw error
+    return try syncing.withLock { () throws(SystemError) in
+      if let failure = failedSync.withLock({ $0 }) { throw failure }
+      do throws(SystemError) {
+        return try call { (file) throws(SystemError) in try platform.synchronize(file, to: level) }
+      } catch {
+        // Of a file that has been closed nothing was asked.
+        if !error.isBadDescriptor {
+          failedSync.withLock { $0 = error }
+          FailedSyncs.insert(identity)
+        }
+        throw error
+      }
     }
   }
 

@@ -26,7 +26,8 @@ package struct FrameReader {
           FrameHeader.size..<(FrameHeader.size + Int(header.tableLength))])
       let transactions = try TransactionTable.decode(table)
       guard transactions.reduce(0, { $0 + UInt64($1.recordCount) }) == UInt64(header.recordCount),
-        transactions.last?.sequence == header.sequence
+        transactions.last?.sequence == header.sequence,
+        transactions.last?.date == header.commitDate
       else {
         throw FormatError("a transaction table of another frame", at: FrameHeader.size)
       }

@@ -13,6 +13,8 @@ package struct SegmentScan {
   let maximumEpoch: UInt32
   /// Only sealed segments have packed frames.
   let isSealed: Bool
+  /// Of the frames so far: a segment has one kind of them.
+  var kind: FrameHeader.Kind?
   private var buffer = ReadBuffer()
 
   /// Starts behind the header of a segment.
@@ -91,6 +93,7 @@ package struct SegmentScan {
   /// Passes over the frame that ``peek()`` has found.
   package mutating func skip(_ header: FrameHeader) {
     evidence.add(header)
+    kind = header.kind
     offset += header.length
     end = LogEnd(
       segment: fileId, length: offset, sequence: header.sequence, checksum: header.checksum)
@@ -111,6 +114,7 @@ package struct SegmentScan {
   func follows(_ header: FrameHeader) -> Bool {
     let epoch = header.sequence >> 32
     let counter = header.sequence & 0xFFFF_FFFF
+    if let kind, kind != header.kind { return false }
     let follows =
       switch header.kind {
       case .commit:

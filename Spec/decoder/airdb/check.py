@@ -7,7 +7,13 @@ from .errors import DERIVED_DATA, DecodeError
 def check(store):
     """The store's findings: those of its opening, and all that a full check adds."""
     findings = list(store.findings)
-    for verify in (_check_order_of_versions, _check_watermarks, _check_greatest_hlc):
+    verifications = (
+        _check_order_of_versions,
+        _check_watermarks,
+        _check_greatest_hlc,
+        _check_horizon,
+    )
+    for verify in verifications:
         findings += verify(store)
     ranked = {
         segment.file_id: index.entries_of(
@@ -67,7 +73,11 @@ def _check_greatest_hlc(store):
     stated = None
     if manifest.greatest_hlc:
         stated = hlc.parse(manifest.greatest_hlc, manifest.hlc_format).order
-        if all(entry.record.hlc != manifest.greatest_hlc for entry in store.entries()):
+        # That of a tombstone that was purged is in the log no more.
+        purged = manifest.horizon_hlc
+        is_purged = purged and hlc.parse(purged, manifest.hlc_format).order >= stated
+        is_absent = all(entry.record.hlc != manifest.greatest_hlc for entry in store.entries())
+        if is_absent and not is_purged:
             message = "the greatest HLC is of no record"
             yield DecodeError(message, manifests.NAME, offset)
     for entry in store.entries():
@@ -77,6 +87,18 @@ def _check_greatest_hlc(store):
             message = "the greatest HLC is below one of the log up to its durable end"
             yield DecodeError(message, manifests.NAME, offset)
             return
+
+
+def _check_horizon(store):
+    """Nothing that was purged is above the greatest HLC (3)."""
+    manifest = store.manifest
+    if manifest.horizon_hlc:
+        horizon = hlc.parse(manifest.horizon_hlc, manifest.hlc_format).order
+        greatest = hlc.parse(manifest.greatest_hlc, manifest.hlc_format).order
+        if horizon > greatest:
+            offset = manifests.HEADER.offset_of("horizon_hlc_length")
+            message = "the horizon HLC is above the greatest HLC"
+            yield DecodeError(message, manifests.NAME, offset)
 
 
 def _check_indexes(store, ranked):

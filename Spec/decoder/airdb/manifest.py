@@ -21,7 +21,7 @@ HEADER = Layout(
     (80, "u32", "epoch"),
     (84, "u8", "hlc_format"),
     (85, "u8", "hlc_physical_kind"),
-    (86, "2 bytes", "reserved"),
+    (86, "u16", "horizon_hlc_length"),
     (88, "u64", "file_id_limit"),
     (96, "u64", "end_segment"),
     (104, "u64", "end_length"),
@@ -68,8 +68,8 @@ KNOWN_REQUIRED_FEATURES = PACKED_FRAMES
 def decode(data):
     """The manifest that a file's bytes are.
 
-    The result has the fields of HEADER, `deletion_values`, `greatest_hlc` (bytes) and `segments`
-    (each with the fields of SEGMENT).
+    The result has the fields of HEADER, `deletion_values`, `greatest_hlc` and `horizon_hlc` (bytes)
+    and `segments` (each with the fields of SEGMENT).
     """
     _check_envelope(data)
     manifest = HEADER.decode(data, 0, NAME)
@@ -104,7 +104,8 @@ def _check_envelope(data):
 
 def _decode_variable_part(data, manifest):
     texts = HEADER.size + 8 * manifest.deletion_value_count
-    texts_end = texts + manifest.greatest_hlc_length
+    horizon = texts + manifest.greatest_hlc_length
+    texts_end = horizon + manifest.horizon_hlc_length
     segments = padded(texts_end)
     end = segments + SEGMENT.size * manifest.segment_count
     if end != len(data):
@@ -112,7 +113,8 @@ def _decode_variable_part(data, manifest):
     manifest.deletion_values = [
         DELETION_VALUE.decode(data, at, NAME).value for at in range(HEADER.size, texts, 8)
     ]
-    manifest.greatest_hlc = bytes(data[texts:texts_end])
+    manifest.greatest_hlc = bytes(data[texts:horizon])
+    manifest.horizon_hlc = bytes(data[horizon:texts_end])
     padding = first_nonzero(data, texts_end, segments)
     if padding is not None:
         raise DecodeError("padding is not zero", NAME, padding)
@@ -132,22 +134,27 @@ def _check_fields(manifest):
     require(manifest.hlc_format in (hlc.HYBRID, hlc.UTF8_ORDER), "hlc_format", "unknown")
     kinds = (0, hlc.DECIMAL, hlc.ISO8601) if manifest.hlc_format == hlc.HYBRID else (0,)
     require(manifest.hlc_physical_kind in kinds, "hlc_physical_kind", "not of this format")
-    require(manifest.retention_horizon == 0, "retention_horizon", "not 0")
+    sealed = manifest.sealed_sequence
+    require(manifest.retention_horizon <= sealed, "retention_horizon", "beyond the sealed end")
+    purged = manifest.horizon_hlc_length > 0
+    name = "horizon_hlc_length"
+    require(purged == (manifest.retention_horizon > 0), name, "one horizon without the other")
 
     values = manifest.deletion_values
     require(len(values) <= limits.DELETION_VALUES, "deletion_value_count", "more than 64")
     ascending = all(a < b for a, b in zip(values, values[1:]))
     require(ascending, "deletion_value_count", "the values do not ascend")
 
-    name = "greatest_hlc_length"
-    require(manifest.greatest_hlc_length <= limits.HLC_TEXT, name, "more than 1,024")
-    if manifest.greatest_hlc:
-        try:
-            manifest.greatest_hlc.decode("utf-8")
-            kind = hlc.parse(manifest.greatest_hlc, manifest.hlc_format).kind
-        except ValueError as error:
-            require(False, name, f"{error}")
-        require(kind == manifest.hlc_physical_kind, name, "not of the pinned kind")
+    for field in ("greatest_hlc", "horizon_hlc"):
+        name, text = f"{field}_length", getattr(manifest, field)
+        require(len(text) <= limits.HLC_TEXT, name, "more than 1,024")
+        if text:
+            try:
+                text.decode("utf-8")
+                kind = hlc.parse(text, manifest.hlc_format).kind
+            except ValueError as error:
+                require(False, name, f"{error}")
+            require(kind == manifest.hlc_physical_kind, name, "not of the pinned kind")
 
     # The durable end is absent as a whole or present as a whole.
     if manifest.end_segment == 0:
