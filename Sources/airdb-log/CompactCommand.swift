@@ -20,6 +20,8 @@ extension Command {
       result = try store.compact { progress.show($0) }
     }
     try store.close()
+    // Files of what was replaced are removed off this thread; an open removes those that are left.
+    try arguments.openStore(isReadOnly: false).store.close()
     guard result.segments > 0 else {
       return try Output.standard.printLine("There is nothing to remove.")
     }
