@@ -130,7 +130,7 @@ private enum ConsumerChange {
   func carryOut(at path: String) throws {
     var configuration = Configuration()
     configuration.createsIfMissing = false
-    configuration.cleansAutomatically = false
+    configuration.cleaning = .off
     let store = try ChangeStore(at: path, configuration: configuration)
     defer { try? store.close() }
     switch self {

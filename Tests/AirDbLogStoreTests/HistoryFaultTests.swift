@@ -112,7 +112,7 @@ import Testing
     var configuration = Configuration.tiny
     configuration.segmentRecords = 30
     configuration.durability = .processCrash
-    configuration.cleansAutomatically = false
+    configuration.cleaning = .off
     configuration.cacheBytes = 0
     let store = try ChangeStore.inMemory(configuration: configuration)
     let rounds = 500
