@@ -38,41 +38,66 @@ struct CompactionFaultTests {
   }
 
   private static func prepared(
-    _ durability: Durability
+    _ durability: Durability, isPurging: Bool = false
   ) throws -> (run: CompactionRun, files: SimulatedFileSystem) {
     let files = SimulatedFileSystem()
-    let run = CompactionRun(
-      CompactionScript(
-        "failing compaction", durability,
-        [
-          .update("abcdef", 10), .update("abc", 20), .update("ghi", 30), .delete("bg", 40), .pump,
-          .update("a", 50), .pump, .update("d", 60),
-        ]), on: files)
+    var script = CompactionScript(
+      "failing compaction", durability,
+      [
+        .update("abcdef", 10), .update("abc", 20), .update("ghi", 30), .delete("bg", 40), .pump,
+        .update("a", 50), .pump, .update("d", 60), .age,
+      ])
+    script.isPurging = isPurging
+    let run = CompactionRun(script, on: files)
     try run.perform()
     return (run, files)
   }
 
-  private static func cases(_ durability: Durability) throws -> [Case] {
-    let (run, files) = try prepared(durability)
+  /// The cases, and what is purged without a failure.
+  private static func cases(
+    _ durability: Durability, isPurging: Bool
+  ) throws -> (cases: [Case], purges: [EngineTrace.Purge]) {
+    let (run, files) = try prepared(durability, isPurging: isPurging)
     let calls = Locked<[SimulatedCall]>([])
     files.beforeEachCall { call in calls.withLock { $0.append(call) } }
     try run.perform(.compact)
     try run.perform(.pump)
     files.beforeEachCall(nil)
-    return calls.withLock { $0 }.enumerated().flatMap { index, call in
+    let cases = calls.withLock { $0 }.enumerated().flatMap { index, call -> [Case] in
+      // The other calls fail in compactions that purge nothing as well.
+      if isPurging, !isLongRun {
+        return (index % 4 == 0 ? [false, true] : [false]).map {
+          Case(
+            call: call, number: index + 1, errno: index % 2 == 0 ? ENOSPC : EIO,
+            isPersistent: $0)
+        }
+      }
       let lasting = isLongRun ? [ENOSPC, EIO, EMFILE, EPERM] : [index % 2 == 0 ? ENOSPC : EIO]
       return [ENOSPC, EIO, EMFILE, EPERM].map {
         Case(call: call, number: index + 1, errno: $0, isPersistent: false)
       }
         + lasting.map { Case(call: call, number: index + 1, errno: $0, isPersistent: true) }
     }
+    return (cases, run.run.trace.withLock { $0.purges })
   }
 
   @Test(
     "Whichever call fails, nothing is lost, and a compaction that was refused can be tried again",
     arguments: [Durability.powerLoss, .processCrash])
   func everyCall(_ durability: Durability) throws {
-    let cases = try Self.cases(durability)
+    try checkAll(durability, isPurging: false)
+  }
+
+  @Test(
+    "Whichever call of a purge fails, nothing comes back, and the horizon is there or is not",
+    arguments: isLongRun ? [Durability.powerLoss, .processCrash] : [.powerLoss])
+  func everyCallOfPurges(_ durability: Durability) throws {
+    try checkAll(durability, isPurging: true)
+  }
+
+  private func checkAll(_ durability: Durability, isPurging: Bool) throws {
+    let (cases, purges) = try Self.cases(durability, isPurging: isPurging)
+    #expect(purges.count == (isPurging ? 1 : 0))
     let next = Locked(0)
     let counts = Locked((done: 0, refusals: 0, unknowns: 0))
     inThreads(2) { _ in
@@ -83,7 +108,7 @@ struct CompactionFaultTests {
         }
         guard place < cases.count else { return }
         do {
-          let code = try Self.check(cases[place], durability)
+          let code = try Self.check(cases[place], durability, purges)
           counts.withLock {
             switch code {
             case nil: $0.done += 1
@@ -98,20 +123,27 @@ struct CompactionFaultTests {
     }
     let found = counts.withLock { $0 }
     print(
-      "Failing calls in compactions, \(durability): \(cases.count) faults, \(found.done) came",
+      "Failing calls in \(isPurging ? "purges" : "compactions"), \(durability): \(cases.count) faults, \(found.done) came",
       "through, \(found.refusals) refusals, \(found.unknowns) unknown outcomes")
     #expect(found.done > 0 && found.refusals > 0 && found.unknowns > 0)
   }
 
   /// Answers how the compaction failed, if it did.
-  private static func check(_ fault: Case, _ durability: Durability) throws -> LogStoreError.Code? {
-    let (run, files) = try prepared(durability)
+  private static func check(
+    _ fault: Case, _ durability: Durability, _ purges: [EngineTrace.Purge]
+  ) throws -> LogStoreError.Code? {
+    let (run, files) = try prepared(durability, isPurging: !purges.isEmpty)
+    let before = run.run.trace.withLock { trace in
+      trace.purges = purges
+      return trace.newest
+    }
     let store = run.run.store!
     let operations = files.operations.count
     files.inject(fault.plan)
     var failure: LogStoreError?
+    var result: CompactionResult?
     do {
-      try store.compact()
+      result = try store.compact()
     } catch {
       failure = error
     }
@@ -120,6 +152,15 @@ struct CompactionFaultTests {
     if failure == nil { try run.run.pump() }
     let isUnknown = try store.writerIfAny?.refusal != nil
     files.clearFaults()
+    if let result { try run.notePurge(since: before, result) }
+    // What could not be done any more may be the look for more to do, behind a purge that is done.
+    var isDone = failure == nil
+    if !isUnknown, !purges.isEmpty {
+      let trace = run.run.trace.withLock { $0 }
+      let count = try EngineOracle(store).purges(of: trace)
+      run.run.trace.withLock { $0.purgesDone = count }
+      isDone = isDone || count > 0
+    }
     try expect(
       isUnknown == (failure?.code == .outcomeUnknown) || failure == nil,
       "writing goes on after: \(failure!)")
@@ -133,11 +174,13 @@ struct CompactionFaultTests {
       try expect(codes.contains(failure.code), "it failed with \(failure)")
     }
     // Reads go on, whatever happened.
-    let model = run.run.trace.withLock { $0.models[$0.visible] }
-    try EngineOracle(store).check(model, absent: CompactionScript.absent)
+    try check(store, run)
     try examineCrash(run, files, "\(fault)")
     if failure != nil, !isUnknown, !fault.isPersistent, fault.call.kind != .remove {
-      try expectOnlyUsedFiles(store, files)
+      if isDone { try run.run.pump() }
+      // A seal leaves its index to the next attempt.
+      let isSealed = try store.engine.snapshot.tail.allSatisfy { $0.finalLength == 0 }
+      if isSealed { try expectOnlyUsedFiles(store, files) }
     }
     if isUnknown {
       let before = files.operations.count
@@ -160,11 +203,21 @@ struct CompactionFaultTests {
     try run.perform(.compact)
     try run.perform(.update("m", 210))
     try run.perform(.pump)
-    let end = run.run.trace.withLock { $0.models[$0.visible] }
-    try EngineOracle(store).check(end, absent: CompactionScript.absent)
+    try check(store, run)
     try EngineOracle(store).verify()
+    try EngineOracle(store).refusesResurrections(
+      of: run.run.trace.withLock { $0 }, run.run.trace.withLock { $0.visible })
+    try expect(
+      run.run.trace.withLock { $0.purgesDone > 0 } != purges.isEmpty, "nothing was purged")
     if fault.number % 3 == 0 || isLongRun { try examineCrash(run, files, "\(fault), at the end") }
     return failure?.code
+  }
+
+  /// Throws unless the store holds what is visible.
+  private static func check(_ store: ChangeStore, _ run: CompactionRun) throws {
+    let trace = run.run.trace.withLock { $0 }
+    let oracle = EngineOracle(store)
+    try oracle.check(oracle.model(of: trace, trace.visible), absent: CompactionScript.absent)
   }
 
   /// A loss of power now.

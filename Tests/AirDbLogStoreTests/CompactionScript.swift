@@ -9,6 +9,8 @@ struct CompactionScript: Sendable {
     /// Compacts, and at the first call of the compaction that a moment describes, on its own thread,
     /// commits a batch.
     case compactAmid([(moment: Moment, batch: [ChangeRecord])])
+    /// Time goes by, so that what is there is older than any retention.
+    case age
   }
 
   /// A call of a compaction.
@@ -34,6 +36,8 @@ struct CompactionScript: Sendable {
 
   var name: String
   var steps: [Step]
+  /// Whether tombstones are purged as soon as time has gone by.
+  var isPurging = false
 
   init(_ name: String, _ durability: Durability, _ steps: [Step]) {
     self.name = "\(name), \(durability)"
@@ -41,7 +45,16 @@ struct CompactionScript: Sendable {
   }
 
   /// The same without steps, for what the engine's scripts are used for.
-  var engineScript: EngineScript { EngineScript(name, []) }
+  var engineScript: EngineScript {
+    var script = EngineScript(name, [])
+    if isPurging {
+      script.configuration.tombstoneRetention = .zero
+      script.configuration.resurrections = .refuse
+      // A purge that nobody asked for would not be in the trace.
+      script.configuration.cleaning = .off
+    }
+    return script
+  }
 }
 
 extension CompactionScript.Step {
@@ -123,79 +136,5 @@ extension CompactionScript {
 
   static var all: [CompactionScript] {
     [Durability.powerLoss, .processCrash].flatMap { [life($0), emptying($0), amid($0)] }
-  }
-}
-
-/// Carries such a script out.
-final class CompactionRun {
-  let script: CompactionScript
-  let run: ScriptRun
-  private(set) var recordsDropped: UInt64 = 0
-  private(set) var emptied = 0
-  private(set) var amid = 0
-
-  /// What is to be committed at which call of the compaction under way.
-  private let plan: Locked<[(moment: CompactionScript.Moment, batch: [ChangeRecord])]>
-  private let action: Locked<(@Sendable ([ChangeRecord]) -> Void)?>
-
-  init(
-    _ script: CompactionScript, on files: SimulatedFileSystem,
-    watch: @escaping @Sendable (SimulatedFileSystem, SimulatedCall) -> Void = { _, _ in }
-  ) {
-    self.script = script
-    let plan = Locked<[(moment: CompactionScript.Moment, batch: [ChangeRecord])]>([])
-    let action = Locked<(@Sendable ([ChangeRecord]) -> Void)?>(nil)
-    self.plan = plan
-    self.action = action
-    run = ScriptRun(script.engineScript, on: files) { files, call in
-      watch(files, call)
-      let batch = plan.withLock { plan -> [ChangeRecord]? in
-        guard let first = plan.first, first.moment.matches(call) else { return nil }
-        return plan.removeFirst().batch
-      }
-      if let batch { action.withLock { $0 }?(batch) }
-    }
-  }
-
-  func perform() throws {
-    for step in script.steps { try perform(step) }
-  }
-
-  func perform(_ step: CompactionScript.Step) throws {
-    switch step {
-    case .step(let step): try run.perform(step)
-    case .compact: try compact()
-    case .compactAmid(let commits): try compact(amid: commits)
-    }
-  }
-
-  private func compact(
-    amid commits: [(moment: CompactionScript.Moment, batch: [ChangeRecord])] = []
-  ) throws {
-    guard let store = run.store else { return }
-    let failures = Locked<[String]>([])
-    let durability = try store.effectiveDurability
-    let trace = run.trace
-    action.withLock {
-      $0 = { batch in
-        do {
-          _ = try trace.withLock { try $0.begin(batch) }
-          let sequence = try store.applyAndWait(batch).position?.sequence ?? 0
-          try trace.withLock { try $0.acknowledge(sequence, durably: durability == .powerLoss) }
-        } catch {
-          failures.withLock { $0.append("\(error)") }
-        }
-      }
-    }
-    plan.withLock { $0 = commits }
-    let result = try store.compact()
-    action.withLock { $0 = nil }
-    recordsDropped += result.recordsDropped
-    if result.segments > 0, result.bytesAfter == 0 { emptied += 1 }
-    amid += commits.count
-    let left = plan.withLock { $0.count }
-    let problems = failures.withLock { $0 }
-    try expect(left == 0, "\(left) commits found no place in the compaction")
-    try expect(problems.isEmpty, "a commit amid a compaction failed: \(problems)")
   }
 }

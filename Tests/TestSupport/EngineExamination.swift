@@ -68,8 +68,9 @@ package struct EngineExamination: Sendable {
 
   private func checkAll(_ opened: Opened, _ trace: EngineTrace, _ count: Int) throws {
     let oracle = EngineOracle(opened.store)
-    try oracle.check(trace.models[count], absent: Self.absent)
+    try oracle.check(oracle.model(of: trace, count), absent: Self.absent)
     try oracle.verify()
+    try oracle.refusesResurrections(of: trace, count)
     if count > 0, let sequence = trace.commits[count - 1].sequence {
       let found = try opened.store.position?.sequence
       try expect(found == sequence, "the position is \(found ?? 0), not \(sequence)")
@@ -94,7 +95,7 @@ package struct EngineExamination: Sendable {
     let found = try oracle.prefix(of: image.trace, least: 0)
     try expect(found == count, "the second open finds \(found) commits, the first \(count)")
     let trace = image.trace
-    var model = trace.models[count]
+    var model = try oracle.model(of: trace, count)
     let batch = [Self.fresh(trace.greatestSequence)]
     try model.apply(batch)
     let sequence = try opened.store.applyAndWait(batch).position?.sequence ?? 0

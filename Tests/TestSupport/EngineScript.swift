@@ -177,7 +177,11 @@ package final class ScriptRun {
     let least = syncsMayDrop ? known.durable : known.visible
     let count = try EngineOracle(store).prefix(of: known, least: least)
     let sequence = try store.position?.sequence ?? 0
-    try trace.withLock { try $0.resolve(count, lastSequence: sequence) }
+    let purges = try EngineOracle(store).purges(of: known)
+    try trace.withLock {
+      try $0.resolve(count, lastSequence: sequence)
+      $0.purgesDone = purges
+    }
   }
 
   package func apply(_ batch: [ChangeRecord]) throws {

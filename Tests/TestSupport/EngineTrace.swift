@@ -25,8 +25,27 @@ package struct EngineTrace: Sendable {
   package private(set) var greatestSequence: UInt64 = 0
   /// Known once the store has been opened: then it is there for good.
   package var storeId: String?
+  /// The purges of tombstones, in order; those beyond `purgesDone` may happen.
+  package var purges: [Purge] = []
+  package var purgesDone = 0
   /// How often commits may have been lost.
   package private(set) var losses = 0
+
+  /// What has been purged so far, and the horizon that goes with it.
+  package struct Purge: Sendable {
+    package var horizon: UInt64
+    package var timestamp: String
+    /// The timestamps of the tombstones.
+    package var tombstones: [ReferenceModel.Key: String]
+
+    package init(
+      horizon: UInt64, timestamp: String, tombstones: [ReferenceModel.Key: String]
+    ) {
+      self.horizon = horizon
+      self.timestamp = timestamp
+      self.tombstones = tombstones
+    }
+  }
 
   package init() {}
 
@@ -35,6 +54,11 @@ package struct EngineTrace: Sendable {
 }
 
 extension EngineTrace {
+  /// What a store with that many commits and purges answers.
+  package func model(_ count: Int, purges: Int) -> ReferenceModel {
+    purges == 0 ? models[count] : models[count].purged(self.purges[purges - 1].tombstones)
+  }
+
   /// A batch is about to be handed to the store. Answers what must become of it, by the model.
   package mutating func begin(_ batch: [ChangeRecord]) throws -> ReferenceModel.Outcome {
     var model = newest

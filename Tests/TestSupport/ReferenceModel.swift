@@ -133,6 +133,15 @@ extension ReferenceModel {
     return outcome
   }
 
+  /// The same without these tombstones, as far as they are the newest versions.
+  package func purged(_ tombstones: [Key: String]) -> ReferenceModel {
+    var result = self
+    for (key, timestamp) in tombstones where entries[key]?.record.hlcTimestamp == timestamp {
+      result.entries[key] = nil
+    }
+    return result
+  }
+
   private func check(_ batch: [ChangeRecord]) throws(Refusal) -> [Time] {
     var times: [Time] = []
     for (index, record) in batch.enumerated() {

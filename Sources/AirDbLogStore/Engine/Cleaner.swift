@@ -98,7 +98,15 @@ package final class Cleaner: @unchecked Sendable {
     let isOver: @Sendable () -> Bool = { [self] in
       isCancelled() || monitor.withLock { isStopped }
     }
-    if urgency == .everything { try writer.rollIfCleanable(keeping: engine.expectedRetention()) }
+    var shortage: LogStoreError?
+    if urgency == .everything {
+      do throws(LogStoreError) {
+        try writer.rollIfCleanable(keeping: engine.expectedRetention())
+      } catch {
+        guard error.code == .noSpace else { throw error }
+        shortage = error
+      }
+    }
     let progress = progress.map { CompactionProgress($0) }
     try progress?.expect(engine.compactionEstimate().bytesToRead)
     // Who asks for it waits for it.
@@ -108,7 +116,14 @@ package final class Cleaner: @unchecked Sendable {
       progress?.add(bytes)
       throttle?.spend(bytes)
     }
-    let result = try run(urgency, control)
+    var result = try run(urgency, control)
+    if let shortage {
+      // What has been cleaned may have made the room for the rest.
+      if result.segments == 0 { throw shortage }
+      engine.waitForScheduled()
+      try writer.rollIfCleanable(keeping: engine.expectedRetention())
+      result.add(try run(urgency, control))
+    }
     progress?.finish()
     return result
   }

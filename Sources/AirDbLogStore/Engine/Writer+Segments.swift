@@ -236,7 +236,12 @@ extension Writer {
 
   /// Has the active segment sealed if a compaction could make it smaller at all: it has superseded
   /// versions that nobody keeps, tombstones that may go, or many small commits.
+  ///
+  /// One that could not be sealed before is tried again first: it is to be cleaned as well.
   package func rollIfCleanable(keeping retention: RetentionBounds) throws(LogStoreError) {
+    try queue.exclusively { () throws(LogStoreError) in
+      if refusal == nil, sealRefusal != nil { try waitForSeal() }
+    }
     try rollIf { log in
       let commits = lastSequence - firstSequence + 1
       if position > Self.leastToPack, log.count < 8 * Int(clamping: commits) { return true }
