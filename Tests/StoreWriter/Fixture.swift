@@ -92,11 +92,18 @@ final class FixtureStore {
     system.clock.advance(by: 1000)
   }
 
-  /// Compacts; the files of the replaced segments are removed.
-  func compact() throws {
+  /// Compacts; the files of the replaced segments are removed, and so many tombstones are purged, which
+  /// are all that there are.
+  func compact(purging tombstones: UInt64 = 0) throws {
     scheduler.run()
-    guard let result = try store?.compact(), result.segments > 0 else {
-      preconditionFailure("nothing to compact")
+    guard let result = try store?.compact(), result.segments > 0,
+      result.tombstonesPurged == tombstones
+    else {
+      preconditionFailure("nothing to compact, or other tombstones to purge")
+    }
+    if tombstones > 0 {
+      let deletions = model.entries.filter { $0.value.record.type == .delete }
+      model = model.purged(deletions.mapValues(\.record.hlcTimestamp))
     }
     scheduler.run()
     system.clock.advance(by: 1000)

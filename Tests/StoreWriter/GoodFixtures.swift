@@ -6,7 +6,7 @@ extension Fixture {
   static func good() throws -> [Fixture] {
     try [
       empty(), minimal(), fields(), sealed(), unclosed(), isoClock(), opaqueClock(), deletions(),
-      foreignFiles(), compacted(), recompacted(),
+      foreignFiles(), compacted(), recompacted(), purged(),
     ]
   }
 
@@ -108,6 +108,24 @@ extension Fixture {
     }
     try store.close()
     return try Fixture("recompacted", "several packed segments, others, and no tail", store)
+  }
+
+  /// Two purges, the second of which took the greatest timestamp, and a commit behind them.
+  private static func purged() throws -> Fixture {
+    let store = try FixtureStore(seed: 14) {
+      $0.replayBytes = 0
+      $0.tombstoneRetention = .zero
+    }
+    for round in 1...2 {
+      try store.apply((0..<12).map { note($0, "round \(round)", at: 2 * round) })
+      try store.apply((0..<3).map { note(3 * $0 + round, "", at: 2 * round + 1, .delete) })
+      try store.reopen()
+      try store.compact(purging: 3)
+    }
+    try store.apply([note(1, "again", at: 20), note(40, "after", at: 20)])
+    try store.close()
+    return try Fixture(
+      "purged", "tombstones were purged twice, the greatest timestamp with them", store)
   }
 
   private static func isoClock() throws -> Fixture {
