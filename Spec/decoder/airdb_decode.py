@@ -111,7 +111,8 @@ def run(directory, mode, out, err):
 def _summary(store, findings):
     frames, records = len(store.frames), sum(frame.record_count for frame in store.frames)
     segments = f"{len(store.sealed)} sealed and {len(store.tail)} unsealed segments"
-    return f"{segments}, {frames} frames, {records} records; {len(findings)} findings\n"
+    log = f"{frames} frames of {len(store.commits)} commits, {records} records"
+    return f"{segments}, {log}; {len(findings)} findings\n"
 
 
 def _status(findings):

@@ -242,6 +242,15 @@ import Testing
     #expect(purged > 0, "seed \(seed)")
   }
 
+  @Test func `A full check counts the commits in a packed frame one by one`() throws {
+    let home = try Home()
+    for keys in ["ab", "bc", "cd"] { try home.write(keys) }
+    try home.reopen()
+    #expect(try home.store.verify().checkedCommits == 3)
+    #expect(try home.compact().recordsDropped == 2)
+    #expect(try home.store.verify().checkedCommits == 3)
+  }
+
   // MARK: Nothing in vain
 
   @Test func `Opening, closing and compacting a clean store writes not a byte`() throws {

@@ -165,7 +165,7 @@ public struct VerificationReport: Sendable {
   public internal(set) var problems: [Problem] = []
   /// Records that were decoded, superseded ones among them.
   public internal(set) var checkedRecords: UInt64 = 0
-  /// Commits that were checked.
+  /// Commits that were checked, those that a compaction has packed into one frame one by one.
   public internal(set) var checkedCommits: UInt64 = 0
   /// Bytes of the log that were checked.
   public internal(set) var checkedBytes: UInt64 = 0

@@ -222,8 +222,11 @@ struct Verifier {
     _ frame: SegmentScan.Frame, into log: RowLog, _ path: String
   ) throws(LogStoreError) {
     var problem: FormatError?
+    var count: UInt64 = 1
     do throws(FormatError) {
-      var commits = CommitCursor(try FrameReader(frame).transactions())
+      let transactions = try FrameReader(frame).transactions()
+      count = UInt64(transactions.count)
+      var commits = CommitCursor(transactions)
       var last: (sequence: UInt64, ordinal: UInt32)?
       try FrameReader(frame).forEachBlock { (block, offset) throws(FormatError) in
         for slot in block.rows.indices {
@@ -244,7 +247,7 @@ struct Verifier {
     if let problem {
       add(path, frame.offset + UInt64(problem.offset), problem.reason)
     }
-    report.checkedCommits += 1
+    report.checkedCommits += count
     report.checkedRecords += UInt64(frame.header.recordCount)
     try step(frame.header.length)
   }
