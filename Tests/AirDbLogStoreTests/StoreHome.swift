@@ -47,7 +47,8 @@ enum StoreHome: CaseIterable, Sendable, CustomTestStringConvertible {
     try await withTemporaryDirectory { root in
       let path = root + "/store"
       let open = {
-        // A queue's job could hold a dropped store open for a moment; these jobs cannot.
+        // A queue's job could hold a dropped store open for long; these jobs cannot. The thread that
+        // led the last commit may hold it for a moment.
         try ChangeStore(
           path: path, settled, platform: SystemPlatform(),
           scheduler: isAbandoned ? ManualScheduler() : nil)
@@ -57,7 +58,7 @@ enum StoreHome: CaseIterable, Sendable, CustomTestStringConvertible {
         guard isReopened || isAbandoned else { return }
         // Gone before the next one comes: there can be only one.
         store = nil
-        store = try open()
+        store = try isAbandoned ? openWhenFree(open) : open()
       }
       try await body(subject)
       try subject.store.close()

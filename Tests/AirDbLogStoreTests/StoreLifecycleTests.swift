@@ -223,13 +223,17 @@ import Testing
 
 /// Opens a store, waiting for a background job of a dropped one that still holds it.
 func openWhenFree(_ path: String, _ configuration: Configuration) throws -> ChangeStore {
+  try openWhenFree { try ChangeStore(at: path, configuration: configuration) }
+}
+
+/// Opens a store that was dropped, as soon as the last thread that served it has let go of it.
+func openWhenFree(_ open: () throws -> ChangeStore) throws -> ChangeStore {
   for _ in 0..<10_000 {
-    do throws(LogStoreError) {
-      return try ChangeStore(at: path, configuration: configuration)
-    } catch {
-      guard error.code == .storeInUse else { throw error }
+    do {
+      return try open()
+    } catch let error as LogStoreError where error.code == .storeInUse {
       Thread.sleep(forTimeInterval: 0.001)
     }
   }
-  return try ChangeStore(at: path, configuration: configuration)
+  return try open()
 }

@@ -24,6 +24,8 @@
 /// All methods may be called from any thread and any task. Methods that are not `async` do file I/O on
 /// the caller's thread; reads take microseconds to milliseconds, writes wait for the storage device.
 /// Dropping the last reference without ``close()`` is safe: the next open recovers, as after a crash.
+/// But a thread that still ends a commit or works in the background may hold the lock for a moment
+/// longer, so that whoever opens it again at once closes it first.
 public final class ChangeStore: Sendable {
   private let directory: StoreDirectory
   private let options: EngineOptions
