@@ -88,7 +88,7 @@ package final class Cleaner: @unchecked Sendable {
     _ urgency: CompactionPlan.Urgency, isCancelled: @escaping @Sendable () -> Bool,
     progress: (@Sendable (Double) -> Void)? = nil
   ) throws(LogStoreError) -> Compactor.Outcome {
-    try begin(isCancelled)
+    try begin()
     defer {
       monitor.withLock {
         isRunning = false
@@ -169,7 +169,7 @@ package final class Cleaner: @unchecked Sendable {
     }
   }
 
-  private func begin(_ isCancelled: () -> Bool) throws(LogStoreError) {
+  private func begin() throws(LogStoreError) {
     let mayRun = monitor.withLock { () -> Bool in
       while isRunning, !isStopped { monitor.wait() }
       if isStopped { return false }

@@ -24,11 +24,13 @@ extension Compactor {
     /// The greatest timestamp.
     var greatest: Published.Greatest?
 
-    mutating func add(_ sequence: UInt64, _ key: HlcKey, _ text: () -> String) {
+    mutating func add(
+      _ sequence: UInt64, _ key: HlcKey, _ text: () throws(FormatError) -> String
+    ) throws(FormatError) {
       count += 1
       self.sequence = max(self.sequence, sequence)
       if greatest.map({ $0.key < key }) ?? true {
-        greatest = Published.Greatest(key: key, text: text())
+        greatest = Published.Greatest(key: key, text: try text())
       }
     }
   }
@@ -96,8 +98,9 @@ extension Compactor {
       try block.withHlcKey(slot, format: engine.options.format) {
         (_, physical, counter, node) throws(FormatError) in
         let key = HlcKey(physical: physical, counter: counter, node: node)
-        let text = try block.withHlc(slot) { String(decoding: $0, as: UTF8.self) }
-        copying.purged.add(transaction.sequence, key) { text }
+        try copying.purged.add(transaction.sequence, key) { () throws(FormatError) in
+          try block.withHlc(slot) { String(decoding: $0, as: UTF8.self) }
+        }
       }
     } catch {
       throw LogStoreError(.corrupt, "A timestamp does not parse: \(error.reason).")

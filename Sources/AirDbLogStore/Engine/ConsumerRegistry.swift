@@ -363,7 +363,7 @@ extension ConsumerRegistry {
   /// For want of space, descriptors or permission nothing has happened that another attempt would
   /// not put right.
   private func outcome(_ error: SystemError, _ action: String) -> LogStoreError {
-    if error.isNoSpace || error.isTooManyFiles || error.isPermission {
+    if error.isRefusal {
       return LogStoreError(error, action, file: directory.consumers)
     }
     return unknown(error, action)
