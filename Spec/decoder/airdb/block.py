@@ -5,6 +5,7 @@ from typing import NamedTuple, Optional
 
 from . import hlc, limits, lz4block, varint
 from .crc32c import bound, crc
+from .cursor import Cursor
 from .errors import DecodeError
 from .layout import Layout
 
@@ -187,11 +188,13 @@ class _Table:
         self.used = set()
 
 
-class _Metadata:
+class _Metadata(Cursor):
     """Reads the tables and rows of section 6.1 in a single pass."""
 
+    subject = "block metadata"
+
     def __init__(self, data, start, end, file, hlc_format, has_ordinals):
-        self.data, self.position, self.end, self.file = data, start, end, file
+        super().__init__(data, start, end, file)
         self.hlc_format = hlc_format
         self.has_ordinals = has_ordinals
         self.previous_physical = 0
@@ -210,24 +213,6 @@ class _Metadata:
         return rows
 
     # Primitives
-
-    def fail(self, message, offset=None):
-        where = self.position if offset is None else offset
-        raise DecodeError(f"block metadata: {message}", self.file, where)
-
-    def bytes(self, count):
-        if count > self.end - self.position:
-            self.fail("cut off")
-        start = self.position
-        self.position += count
-        return bytes(self.data[start : self.position])
-
-    def varint(self):
-        try:
-            value, self.position = varint.decode(self.data, self.position, self.end)
-        except ValueError as error:
-            self.fail(str(error))
-        return value
 
     def counted(self, limit, name):
         start = self.position

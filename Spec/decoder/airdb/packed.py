@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from . import limits, varint
-from .errors import DecodeError
+from .cursor import Cursor
 
 
 class Transaction(NamedTuple):
@@ -21,27 +21,12 @@ def decode(data, start, end, frame, last_sequence, last_date):
     return _Reader(data, start, end, frame).transactions(last_sequence, last_date)
 
 
-class _Reader:
+class _Reader(Cursor):
+    subject = "transaction table"
+
     def __init__(self, data, start, end, frame):
-        self.data, self.position, self.end, self.frame = data, start, end, frame
-
-    def fail(self, message, offset=None):
-        where = self.position if offset is None else offset
-        raise DecodeError(f"transaction table: {message}", self.frame.file, where)
-
-    def bytes(self, count):
-        if count > self.end - self.position:
-            self.fail("cut off")
-        start = self.position
-        self.position += count
-        return bytes(self.data[start : self.position])
-
-    def varint(self):
-        try:
-            value, self.position = varint.decode(self.data, self.position, self.end)
-        except ValueError as error:
-            self.fail(str(error))
-        return value
+        super().__init__(data, start, end, frame.file)
+        self.frame = frame
 
     def count(self, name):
         start = self.position
