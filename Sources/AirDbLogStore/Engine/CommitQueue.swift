@@ -45,6 +45,8 @@ package final class CommitQueue: @unchecked Sendable {
   private var isDrainScheduled = false
   /// What is to be done when no batch is half way.
   private var jobs: [@Sendable () -> Void] = []
+  /// How many of them have been done.
+  private var doneJobs: UInt64 = 0
   /// Batches of the last group, and the nanoseconds that leading it took.
   private var lastGroup = (count: 1, nanoseconds: UInt64(0))
   /// Whether the leader waits for more batches.
@@ -97,6 +99,25 @@ package final class CommitQueue: @unchecked Sendable {
     return try body()
   }
 
+  /// Runs `step` while no group is under way, and again after posted jobs have been done, until it
+  /// answers true. Blocks; others lead between the steps.
+  package func exclusively<Failure: Error>(
+    until step: () throws(Failure) -> Bool, help: () -> Bool
+  ) throws(Failure) {
+    while true {
+      // Jobs are done by whoever leads, so that none comes between the step and the look at their
+      // number.
+      let (isDone, seen) = try exclusively { () throws(Failure) in
+        doPostedJobs()
+        return (try step(), monitor.withLock { doneJobs })
+      }
+      if isDone { return }
+      while monitor.withLock({ doneJobs == seen }), !help() {
+        monitor.withLock { if doneJobs == seen { monitor.wait() } }
+      }
+    }
+  }
+
   /// Says what became of batches. Their callers go on at once.
   package func complete(_ outcomes: [(CommitRequest, Result<CommitOutcome, LogStoreError>)]) {
     monitor.withLock {
@@ -133,17 +154,22 @@ package final class CommitQueue: @unchecked Sendable {
   /// leads, else on the leader's, even if that waits for something that the caller holds up.
   package func exclusivelyByAnyLeader(_ body: @escaping @Sendable () -> Void) {
     let isDone = Locked(false)
-    post { [self] in
+    post {
       body()
       isDone.withLock { $0 = true }
-      monitor.withLock { monitor.signalAll() }
     }
     monitor.withLock { while !isDone.withLock({ $0 }) { monitor.wait() } }
   }
 
   /// Does the posted jobs. Called by the leader, at points where no batch is half way.
   package func doPostedJobs() {
-    while let job = monitor.withLock({ jobs.isEmpty ? nil : jobs.removeFirst() }) { job() }
+    while let job = monitor.withLock({ jobs.isEmpty ? nil : jobs.removeFirst() }) {
+      job()
+      monitor.withLock {
+        doneJobs += 1
+        monitor.signalAll()
+      }
+    }
   }
 
   /// Ends the lead; what was posted meanwhile is done first.

@@ -146,6 +146,7 @@ extension Writer {
   }
 
   private func schedule(_ job: Sealer.Job) {
+    sealRefusal = nil
     isSealing = true
     engine.scheduler.schedule { [weak self] in self?.seal(job) }
   }
@@ -165,10 +166,7 @@ extension Writer {
   func waitForSeal() throws(LogStoreError) {
     queue.doPostedJobs()
     guard let sealing else { return }
-    if !isSealing {
-      sealRefusal = nil
-      schedule(sealing)
-    }
+    if !isSealing { schedule(sealing) }
     awaitSeal()
     if let sealRefusal { throw sealRefusal }
     if let refusal { throw refusal }
@@ -227,6 +225,7 @@ extension Writer {
 
 extension Writer {
   /// Has the active segment sealed if more than half of it can be left out and it is worth it.
+  /// Waits for that; commits go on meanwhile.
   package func rollIfMostlyDead(keeping retention: RetentionBounds) throws(LogStoreError) {
     try rollIf { log in
       position > Self.leastToRoll && 2 * log.liveCount(below: nextRow) < log.count
@@ -235,13 +234,12 @@ extension Writer {
   }
 
   /// Has the active segment sealed if a compaction could make it smaller at all: it has superseded
-  /// versions that nobody keeps, tombstones that may go, or many small commits.
+  /// versions that nobody keeps, tombstones that may go, or many small commits. Waits for that;
+  /// commits go on meanwhile.
   ///
   /// One that could not be sealed before is tried again first: it is to be cleaned as well.
   package func rollIfCleanable(keeping retention: RetentionBounds) throws(LogStoreError) {
-    try queue.exclusively { () throws(LogStoreError) in
-      if refusal == nil, sealRefusal != nil { try waitForSeal() }
-    }
+    try sealRefused()
     try rollIf { log in
       let commits = lastSequence - firstSequence + 1
       if position > Self.leastToPack, log.count < 8 * Int(clamping: commits) { return true }
@@ -255,11 +253,48 @@ extension Writer {
   }
 
   private func rollIf(_ isWorthIt: (RowLog) -> Bool) throws(LogStoreError) {
-    try queue.exclusively { () throws(LogStoreError) in
-      guard refusal == nil, let log, firstSequence > 0, isWorthIt(log) else { return }
-      try roll()
-      try waitForSeal()
+    // The segment that is to be sealed, once it has been looked at.
+    var target: RowLog?
+    try betweenGroups { () throws(LogStoreError) in
+      if target == nil {
+        guard refusal == nil, let log, firstSequence > 0, isWorthIt(log) else { return true }
+        target = log
+        // One that could not be sealed before comes first.
+        if let sealing, !isSealing { schedule(sealing) }
+      }
+      guard let target, try !hasSealed(target) else { return true }
+      if !isSealing { try roll() }
+      return false
     }
+  }
+
+  /// Tries once more to seal what could not be sealed, if there is such a segment.
+  private func sealRefused() throws(LogStoreError) {
+    var tried: RowLog?
+    try betweenGroups { () throws(LogStoreError) in
+      if let tried { return try hasSealed(tried) }
+      guard refusal == nil, let sealing, !isSealing else { return true }
+      tried = sealing.log
+      schedule(sealing)
+      return false
+    }
+  }
+
+  /// Whether a segment has been sealed; throws if that was tried and failed.
+  private func hasSealed(_ segment: RowLog) throws(LogStoreError) -> Bool {
+    guard log === segment || sealing?.log === segment else { return true }
+    if isSealing { return false }
+    if let sealRefusal { throw sealRefusal }
+    if let refusal { throw refusal }
+    return false
+  }
+
+  /// Runs `step` while no group is under way, and again after each seal, until it answers true. Others
+  /// than the leader wait in this way for a seal: commits go on meanwhile.
+  private func betweenGroups(
+    _ step: () throws(LogStoreError) -> Bool
+  ) throws(LogStoreError) {
+    try queue.exclusively(until: step, help: { engine.scheduler.help() })
   }
 
   private static let leastToRoll: UInt64 = 1 << 20
