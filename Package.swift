@@ -92,7 +92,7 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "DocumentationTests",
-      dependencies: ["AirDbLogStore", "AirDbAdapterTesting", "TestSupport"],
+      dependencies: ["AirDbLogStore", "AirDbContract", "AirDbAdapterTesting", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
       name: "CodecTests", dependencies: ["AirDbLogStore", "TestSupport"], swiftSettings: settings),
@@ -117,7 +117,8 @@ let package = Package(
       name: "GuideAdapters", dependencies: ["AirDbContract", "GRDB", "CoreData", "SwiftData"],
       path: "Tests/GuideAdapters/Adapters"),
     .testTarget(
-      name: "GuideAdaptersTests", dependencies: ["GuideAdapters", "AirDbAdapterTesting"],
+      name: "GuideAdaptersTests",
+      dependencies: ["GuideAdapters", "AirDbAdapterTesting", "AirDbLogStore", "TestSupport"],
       swiftSettings: settings),
   ]
 #endif

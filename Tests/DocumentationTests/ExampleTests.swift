@@ -19,15 +19,19 @@ struct ExampleTests {
     #expect(documented.count >= 10)
   }
 
+  /// Where examples are compiled. Those in the second folder need the adapters of AirDB's guides.
+  private static let folders = ["Tests/DocumentationTests", "Tests/GuideAdaptersTests"]
+
   /// The parts between "example" and "end" of the files whose names end in "Examples.swift", by their
   /// names. Parts of one name belong together, with an empty line between them.
   private func compiledExamples() throws -> [String: String] {
     var examples: [String: String] = [:]
     var name: String?
     var lines: [Substring] = []
-    let folder = Self.root.appendingPathComponent("Tests/DocumentationTests")
-    let files = try FileManager.default.contentsOfDirectory(
-      at: folder, includingPropertiesForKeys: nil)
+    let files = try Self.folders.flatMap { folder in
+      try FileManager.default.contentsOfDirectory(
+        at: Self.root.appendingPathComponent(folder), includingPropertiesForKeys: nil)
+    }
     for file in files where file.lastPathComponent.hasSuffix("Examples.swift") {
       for line in try String(contentsOf: file, encoding: .utf8).split(
         separator: "\n", omittingEmptySubsequences: false)

@@ -9,8 +9,14 @@ extension ChangeStore: AirDbAdapter {
   /// A record that arrives later with a timestamp below a cursor is not seen by whoever holds that
   /// cursor: that lies in the nature of a feed by timestamp.
   ///
+  /// - Parameters:
+  ///   - sinceHlcTimestamp: The cursor, whether a record has that timestamp or not; nil for the
+  ///     beginning.
+  ///   - limit: Zero or less gives none. No memory is reserved by it.
   /// - Throws: ``LogStoreError`` with `invalidTimestamp` or `mixedTimestamps` for a cursor that is not
-  ///   one of this store's.
+  ///   one of this store's; `corrupt` if what is read is damaged; `suspended`, `closed`.
+  /// - Complexity: A search in the index of each sealed segment, then in proportion to the page and
+  ///   to superseded versions on the way.
   @concurrent
   public func getChangesSince(
     sinceHlcTimestamp: String?, limit: Int
@@ -20,7 +26,7 @@ extension ChangeStore: AirDbAdapter {
     }
   }
 
-  /// Applies a batch. See ``apply(_:author:)``.
+  /// Applies a batch, under the configuration's author label. See ``apply(_:author:)``.
   @concurrent
   public func applyChanges(_ changes: [ChangeRecord]) async throws {
     try await apply(changes)

@@ -41,13 +41,15 @@ extension ChangeStore {
   }
 
   /// Copies the store, as one state of it shows it, into a directory that must not exist yet, while
-  /// commits go on.
+  /// commits go on. Its parent must exist.
   ///
   /// The copy is complete and durable when this returns; after a crash before that it has no manifest
   /// and is no store. It is the same store at another place: one of the two should not be written any
   /// more, since both would give out the same sequences. Its consumers are as far as they were when the
   /// copy was begun: one that goes on with the copy gets again what it has had since.
   ///
+  /// - Throws: ``LogStoreError`` with `alreadyExists`; `noSpace` and the like, or `corrupt`: what has been
+  ///   copied by then stays, is no store, and is to be removed by the caller.
   /// - Complexity: Copies all bytes of the store.
   public func backUp(to path: String) throws(LogStoreError) {
     if let writer = try writerIfAny { try writer.synchronize() }
@@ -139,7 +141,8 @@ public struct Statistics: Sendable, Hashable {
   public var formatVersion = 0
   /// The generation of the manifest.
   public var generation: UInt64 = 0
-  /// How many times the store has been opened and written to.
+  /// How many times the store has been opened and written to, one that is open now included once it has
+  /// written.
   public var sessions: UInt32 = 0
   /// When the store was created, in milliseconds since 1970.
   public var createdDate: Int64 = 0

@@ -49,12 +49,16 @@ extension ChangeStore {
 
   /// All consumers, in the order of the bytes of their names.
   ///
+  /// - Throws: ``LogStoreError`` with `corrupt` if the file that keeps the consumers is damaged.
   /// - Complexity: See ``Consumer/lag()``, for each.
   public func consumers() throws(LogStoreError) -> [Consumer.Status] {
     try retentionReport().consumers
   }
 
   /// Who keeps what from being cleaned away, and until when.
+  ///
+  /// - Throws: ``LogStoreError`` with `corrupt` if the file that keeps the consumers is damaged.
+  /// - Complexity: See ``Consumer/lag()``, for each consumer.
   public func retentionReport() throws(LogStoreError) -> RetentionReport {
     try reading { (engine) throws(LogStoreError) in
       let consumers = try engine.consumers.consumers
@@ -71,7 +75,11 @@ extension ChangeStore {
     }
   }
 
-  /// Removes all consumers, also when the file that keeps them is damaged.
+  /// Removes all consumers, also when the file that keeps them is damaged. What was kept for them can be
+  /// cleaned away; handles of them throw `consumerNotFound` from then on.
+  ///
+  /// - Throws: ``LogStoreError`` with `outcomeUnknown` if they may or may not be gone, until
+  ///   ``reopen()``; `readOnly`, `noSpace` and the like.
   public func retireAllConsumers() throws(LogStoreError) {
     let writer = try writer
     if let refusal = writer.refusal { throw refusal }

@@ -2,6 +2,9 @@
 extension ChangeStore {
   /// The newest version of a record, which may be a deletion; nil if it was never stored.
   ///
+  /// - Throws: ``LogStoreError`` with `corrupt` if what is read is damaged; `inputOutput`,
+  ///   `tooManyOpenFiles` or `protectedDataUnavailable` if it cannot be read; `suspended`, `closed`. So do
+  ///   the other reads.
   /// - Complexity: A filter probe a sealed segment, and reads of about three pages or blocks.
   public func record(forKey key: RecordKey) throws(LogStoreError) -> ChangeRecord? {
     try reading { (engine) throws(LogStoreError) in
@@ -40,8 +43,12 @@ extension ChangeStore {
   ///
   /// - Parameters:
   ///   - cursor: Where the page before ended; nil for the first.
-  ///   - limit: The most records.
+  ///   - limit: The most records. Zero or less gives none, and goes nowhere.
   ///   - byteLimit: No record is added once the page has so many bytes; a page has at least one record.
+  /// - Throws: ``LogStoreError`` as ``record(forKey:)`` does, and with `invalidTimestamp` or
+  ///   `mixedTimestamps` for a cursor of another store.
+  /// - Complexity: A search in the index of each sealed segment, then in proportion to the page and
+  ///   to superseded versions on the way.
   public func changes(
     after cursor: ChangeCursor? = nil, limit: Int, byteLimit: Int = 16 << 20
   ) throws(LogStoreError) -> ChangePage {
@@ -68,6 +75,8 @@ extension ChangeStore {
   }
 
   /// The end of the log: the last commit that is visible; nil in a store without one.
+  ///
+  /// - Complexity: O(1), without I/O.
   public var position: Position? {
     get throws(LogStoreError) {
       let engine = try engine

@@ -54,7 +54,8 @@ public final class ChangeStore: Sendable {
   ///   - configuration: See ``Configuration``. What is recorded in the store must match.
   /// - Throws: ``LogStoreError`` with `storeInUse` if it is open for writing elsewhere; `corrupt` if
   ///   durable bytes are damaged; `unsupportedFormat`, `configurationMismatch`, `storeNotFound`,
-  ///   `protectedDataUnavailable`. A store that is refused is not changed.
+  ///   `protectedDataUnavailable`; `limitExceeded` for a configuration beyond its limits; `noSpace`,
+  ///   `tooManyOpenFiles`, `inputOutput`. A store that is refused is not changed.
   /// - Complexity: After a clean close independent of the size of the store; otherwise in
   ///   proportion to the bytes that were not sealed, at most a few segments.
   public convenience init(
@@ -78,9 +79,12 @@ public final class ChangeStore: Sendable {
     try ChangeStore(path: "/store", configuration, platform: MemoryPlatform())
   }
 
-  /// Removes a store: its files, and its directory if nothing else is in it.
+  /// Removes a store: its files, and its directory if nothing else is in it. A damaged one, too.
   ///
-  /// - Throws: ``LogStoreError`` with `storeInUse` if it is open for writing; `storeNotFound`.
+  /// Cut short by a crash, it leaves what is no store any more, and can be called again.
+  ///
+  /// - Throws: ``LogStoreError`` with `storeInUse` if it is open for writing; `storeNotFound`;
+  ///   `protectedDataUnavailable` or `inputOutput` if something cannot be removed.
   public static func destroy(at path: String) throws(LogStoreError) {
     try destroy(at: path, on: SystemPlatform())
   }
@@ -241,7 +245,10 @@ extension ChangeStore {
   ///   - changes: At most 1 GiB over all fields.
   ///   - author: The label of the commit; the configuration's by default.
   /// - Throws: ``LogStoreError``. With `outcomeUnknown` the batch may or may not survive, and the
-  ///   store takes no more writes until ``reopen()``; with any other code nothing of it was applied.
+  ///   store takes no more writes until ``reopen()``; with any other code nothing of it was applied:
+  ///   `invalidTimestamp`, `mixedTimestamps` or `limitExceeded` for a record, which
+  ///   ``LogStoreError/recordIndex`` names; `noSpace`, `tooManyOpenFiles` or `protectedDataUnavailable`,
+  ///   after which it can be tried again; `readOnly`, `suspended`, `closed`.
   ///   With `cancelled` nothing was applied: a batch that has been handed on is not recalled.
   /// - Complexity: O(n log n) in the batch, and a filter probe a sealed segment for each record.
   @concurrent
@@ -260,7 +267,13 @@ extension ChangeStore {
   /// Applies a batch as ``apply(_:author:)`` does, on the caller's thread, which waits.
   ///
   /// Faster than the asynchronous one by the thread changes that it saves. Not for the main thread,
-  /// nor for the threads of the cooperative pool: it waits for the storage device.
+  /// nor for the threads of the cooperative pool: it waits for the storage device. It does not look
+  /// whether a task was cancelled.
+  ///
+  /// - Parameters:
+  ///   - changes: At most 1 GiB over all fields.
+  ///   - author: The label of the commit; the configuration's by default.
+  /// - Throws: As ``apply(_:author:)`` does, but for `cancelled`.
   @discardableResult
   public func applyAndWait(
     _ changes: [ChangeRecord], author: String? = nil
@@ -292,6 +305,11 @@ extension ChangeStore {
 
   /// What ``apply(_:author:)`` would refuse about the records of a batch: an error for each, with
   /// its ``LogStoreError/recordIndex``; empty if nothing. Changes nothing.
+  ///
+  /// The size of the batch as a whole is not looked at.
+  ///
+  /// - Throws: ``LogStoreError`` with `suspended` or `closed`.
+  /// - Complexity: O(n) in the batch, without I/O.
   public func validate(_ changes: [ChangeRecord]) throws(LogStoreError) -> [LogStoreError] {
     let engine = try engine
     var kind = engine.snapshot.physicalKind
@@ -332,6 +350,11 @@ public struct ApplyResult: Sendable, Hashable {
 
 extension ChangeStore {
   /// Makes everything that has been applied survive `durability`, whatever the configuration says.
+  ///
+  /// Waits for the storage device, unless nothing is left to do.
+  ///
+  /// - Throws: ``LogStoreError`` with `outcomeUnknown` if a sync fails: what was applied may or may not
+  ///   survive, and the store takes no more writes until ``reopen()``; `readOnly`, `suspended`, `closed`.
   public func flush(to durability: Durability) throws(LogStoreError) {
     let writer = try writer
     if let refusal = writer.refusal { throw refusal }
@@ -378,6 +401,9 @@ extension ChangeStore {
   ///
   /// An app is killed if the system suspends it while it holds a lock in a shared container: call this
   /// from a background task before that. On a store that is suspended or closed it does nothing.
+  ///
+  /// - Throws: ``LogStoreError`` if the end could not be made durable; the store is suspended all the
+  ///   same, and ``resume()`` recovers.
   public func suspend() throws(LogStoreError) {
     try transition.withLock { () throws(LogStoreError) in
       try leave(for: .suspended)
@@ -429,6 +455,8 @@ extension ChangeStore {
   /// refreshed. For others it does nothing.
   ///
   /// It also happens by itself when a read needs a file that the writer has replaced meanwhile.
+  ///
+  /// - Throws: What an open throws; the store shows then what it showed before.
   /// - Complexity: In proportion to the bytes of the log that are not sealed.
   public func refresh() throws(LogStoreError) {
     try refresh(ifStill: nil)
@@ -446,7 +474,8 @@ extension ChangeStore {
   }
 
   /// What commits of this store really survive: weaker than asked for where the platform or its
-  /// file system cannot do better.
+  /// file system cannot do better, which is known after the first sync of an open store. Of a store
+  /// that is open read-only it is what the configuration says.
   public var effectiveDurability: Durability {
     get throws(LogStoreError) {
       guard let writer = try opened.writer else { return options.durability }

@@ -3,7 +3,7 @@ public enum Durability: Sendable, Hashable, Codable {
   /// The loss of power: each commit, or each group of concurrent ones, waits for the storage
   /// device (`fdatasync`; `F_FULLFSYNC` on Apple platforms).
   case powerLoss
-  /// The death of the process, but not a loss of power. The system writes in the background, at the
+  /// The death of the process, but not a loss of power. The store syncs in the background, at the
   /// latest after one second or 8 MiB; what a power loss takes is a suffix of the commits.
   case processCrash
 }
@@ -15,7 +15,7 @@ public struct Configuration: Sendable {
   /// What commits survive. Not recorded in the store.
   public var durability: Durability = .powerLoss
 
-  /// The size of the cache of decoded blocks and index pages, in bytes.
+  /// The size of the cache of decoded blocks and index pages, in bytes. A store has its own.
   public var cacheBytes: Int = 16 << 20
 
   /// The author label of commits that are given none; at most 1,024 bytes of UTF-8.
@@ -35,7 +35,8 @@ public struct Configuration: Sendable {
   /// Whether a store is created where there is none. Never for ``isReadOnly``.
   public var createsIfMissing = true
 
-  /// Open descriptors of sealed segments and indexes, at most; a few more are used for the tail.
+  /// Open descriptors of sealed segments and indexes, at most; at least 2 are taken. A few more are
+  /// used for the tail.
   public var maximumOpenFiles: Int = 32
 
   /// When superseded versions are cleaned away.
@@ -66,8 +67,8 @@ public struct Configuration: Sendable {
   /// Apple platforms.
   public var isExcludedFromBackup = false
 
-  /// Called with what happens inside: recoveries, repairs, failures. From any thread, never with a
-  /// lock of the store held; it must return soon and not call the store.
+  /// Called with what happens inside: recoveries, repairs, failures. From any thread, also while the
+  /// store holds locks: it must return soon, and calling the store from it may never return.
   public var eventHandler: (@Sendable (StoreEvent) -> Void)?
 
   /// Bytes at which a segment is sealed.

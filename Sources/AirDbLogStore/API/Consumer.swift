@@ -76,6 +76,8 @@ extension Consumer {
   ///
   /// Moved back, it gets again what is still there of what it had: the newest versions at least, and
   /// the others as far as they have not been cleaned away.
+  ///
+  /// - Throws: ``LogStoreError`` as ``acknowledge(_:)`` does, and with `consumerNotFound`.
   public func reset(to position: Position?) throws(LogStoreError) {
     let writer = try store.writer
     if let refusal = writer.refusal { throw refusal }
@@ -89,6 +91,9 @@ extension Consumer {
   }
 
   /// Removes the consumer. What was kept for it alone can be cleaned away.
+  ///
+  /// - Throws: ``LogStoreError`` with `consumerNotFound` if that has been done; `outcomeUnknown` if it may
+  ///   or may not be gone, until ``ChangeStore/reopen()``; `readOnly`, `noSpace` and the like.
   public func retire() throws(LogStoreError) {
     let writer = try store.writer
     if let refusal = writer.refusal { throw refusal }
