@@ -99,7 +99,7 @@ extension AdapterConformance {
     /// How the timestamps of the checks are written.
     public var timestamps: TimestampStyle = .decimal
 
-    /// The nodes in timestamps; at least one, none empty.
+    /// The nodes in timestamps: at least one, or the checks trap; none of them empty.
     public var nodes = ["a", "b", "c"]
 
     /// The size of the largest payload, in bytes.
