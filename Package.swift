@@ -132,13 +132,21 @@ if Context.environment["AIRDB_MICRO_BENCHMARKS"] != nil {
       path: "Benchmarks/Micro", swiftSettings: settings))
 }
 
-if appleStandIns != nil {
+// With this variable set there are the engine and its tests alone, for a sanitizer, which needs a
+// build of its own.
+let engineAlone = Context.environment["AIRDB_ENGINE_ALONE"] != nil
+
+if appleStandIns != nil || engineAlone {
   // Nothing is built that is not looked at.
-  let kept = [
-    "HlcText", "AirDbContract", "CAirDbPlatform", "AirDbLogStore", "TestSupport", "CodecTests",
-  ]
+  let engine = ["HlcText", "AirDbContract", "CAirDbPlatform", "AirDbLogStore"]
+  let tests =
+    engineAlone
+    ? ["CLZ4", "CHeapProbe", "CrashWriter", "HlcTextTests", "AirDbLogStoreTests"] : []
+  let kept = engine + ["TestSupport", "CodecTests"] + tests
   package.targets.removeAll { !kept.contains($0.name) }
   package.products = []
+}
+if appleStandIns != nil {
   package.targets += [
     .target(
       name: "Compression", path: "Tests/AppleStandIns/Compression",
