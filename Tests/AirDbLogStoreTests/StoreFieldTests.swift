@@ -206,4 +206,37 @@ import Testing
       #expect(try test.store.latestTimestamp == time(1))
     }
   }
+
+  @Test(.enabled(if: ProcessInfo.processInfo.environment["AIRDB_LONG_TESTS"] != nil))
+  func `A batch may be as large as its limit, and no larger`() async throws {
+    try await StoreHome.reopened.withStore { test in
+      // Nothing that shrinks.
+      var random = SeededGenerator(seed: 7)
+      var payload = Data(count: 256 << 20)
+      payload.withUnsafeMutableBytes { bytes in
+        for place in stride(from: 0, to: bytes.count, by: 8) {
+          bytes.storeBytes(of: random.next(), toByteOffset: place, as: UInt64.self)
+        }
+      }
+      var batch = (0..<4).map { index in
+        ChangeRecord(
+          id: "\(index)", collection: "c", type: .insert, payload: payload,
+          hlcTimestamp: time(1 + index))
+      }
+      let small = batch.reduce(0) { $0 + $1.id.utf8.count + 1 + $1.hlcTimestamp.utf8.count }
+      batch[3].payload.removeLast(small - 1)
+      let refused = await storeError { try await test.store.apply(batch) }
+      #expect(refused?.code == .limitExceeded)
+      #expect(try test.store.statistics().liveRecords == 0)
+
+      batch[3].payload.removeLast()
+      try await test.store.apply(batch)
+      try test.step()
+      for record in batch {
+        let key = RecordKey(collection: "c", id: record.id)
+        #expect(try test.store.record(forKey: key) == record)
+      }
+      #expect(try test.store.verify().isClean)
+    }
+  }
 }

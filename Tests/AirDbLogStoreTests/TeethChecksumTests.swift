@@ -102,6 +102,27 @@ struct TeethChecksumTests {
     #expect(tail == .refused)
   }
 
+  @Test("An impossible block header under right checksums is corruption, not the end of the log")
+  func blockHeader() throws {
+    let store = try Self.fresh.get()
+    let frame = Int(try #require(store.frames.last).range.lowerBound)
+    let block = frame + 64
+    let impossible: [(field: String, place: Int, value: UInt8)] = [
+      ("recordCount", 4, 0), ("recordCount", 6, 1), ("rawLength", 19, 0x7F), ("codec", 20, 7),
+      ("flags", 21, 1), ("flags", 21, 2), ("reserved", 22, 1), ("reserved", 23, 1),
+      ("firstRecord", 24, 1), ("frameDistance", 28, 0), ("frameDistance", 31, 1),
+    ]
+    for (field, place, value) in impossible {
+      let outcome = try outcome(store, Self.first) {
+        $0.store(value, at: block + place)
+        $0.sealBlock(ofFrame: frame)
+        $0.sealBody(ofFrame: frame)
+        $0.sealFrameHeader(frame)
+      }
+      #expect(outcome == .refused, "\(field) with \(value) at \(place)")
+    }
+  }
+
   @Test("A frame's body is also covered by its header, and that by the chain")
   func body() throws {
     let store = try Self.fresh.get()

@@ -40,6 +40,14 @@ package struct BlockHeader: Sendable, Equatable {
     UInt64(Self.size) + UInt64(metadataLength) + UInt64(storedLength)
   }
 
+  /// The length that the header at the start of `bytes` states, whatever else it says; nil if it is
+  /// cut short.
+  package static func statedLength(_ bytes: UnsafeRawBufferPointer) -> UInt64? {
+    guard bytes.count >= size else { return nil }
+    return UInt64(size) + UInt64(bytes.load(UInt32.self, at: 8))
+      + UInt64(bytes.load(UInt32.self, at: 12))
+  }
+
   /// Writes the header over the first bytes of the block, which starts at `position` of `out` and
   /// is the last thing in it.
   package func encode(into out: inout ByteBuffer, at position: Int, file: UInt64, offset: UInt64) {

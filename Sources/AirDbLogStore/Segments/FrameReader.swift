@@ -64,7 +64,8 @@ package struct FrameReader {
       guard header.length <= UInt64(rest.count) else {
         throw FormatError("a block past the end of its frame", at: position)
       }
-      guard header.firstRecord == records else {
+      guard header.firstRecord == records, UInt64(header.frameDistance) == UInt64(position)
+      else {
         throw FormatError("a block that does not continue its frame", at: position)
       }
       guard header.hasOrdinals == (frame.header.kind == .packed) else {

@@ -126,7 +126,8 @@ package struct SegmentScan {
   }
 
   /// Checks what the header says about the rest of the frame: the blocks' lengths and checksums, the
-  /// body checksum, the padding. Takes no more memory than the buffer has.
+  /// body checksum, the padding. What else the blocks' headers say is content, which no crash writes
+  /// wrong. Takes no more memory than the buffer has.
   private mutating func bodyHolds(_ header: FrameHeader) throws(SystemError) -> Bool {
     var position = UInt64(header.bodyStart)
     guard position <= header.length,
@@ -137,16 +138,14 @@ package struct SegmentScan {
       let left = header.length - position
       let head = try buffer.read(
         file, at: start, count: Int(min(UInt64(BlockHeader.size), left)))
-      guard let block = try? BlockHeader.decode(head), block.length <= left,
-        UInt64(block.frameDistance) == position & 0xFFFF_FFFF
-      else { return false }
+      guard let length = BlockHeader.statedLength(head), length <= left else { return false }
       let stated = head.load(UInt32.self, at: 0)
       let prefix = Checksum.bound(.block, file: fileId, offset: start)
       guard
-        try checksum(from: position + 4, to: position + block.length, after: prefix) == stated
+        try checksum(from: position + 4, to: position + length, after: prefix) == stated
       else { return false }
       crc = Checksum.crc(stated, from: crc)
-      position += block.length
+      position += length
     }
     guard crc == header.bodyChecksum, header.length - position < 8 else { return false }
     let count = Int(header.length - position)
