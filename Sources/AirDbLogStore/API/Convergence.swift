@@ -14,17 +14,20 @@ extension AirDbAdapter where Self: Sendable {
   /// than what differs. Nothing is kept from one call to the next: after an error, or a cancellation,
   /// batches that were applied stay so, and another call goes on with what is left.
   ///
-  /// What it cannot see are changes that an adapter does not give: one whose pages end among changes
-  /// of equal timestamps hides some of them, here as from every peer. A page size above the number of
-  /// its changes brings them out. Both adapters must order by `HlcComparator`.
+  /// An adapter whose pages end among changes of equal timestamps hides some of them from every peer.
+  /// Not here: the last timestamp of a page is read again with a greater limit, until what follows it
+  /// shows that it is whole. What an adapter gives to nobody cannot be seen. Both adapters must order
+  /// by `HlcComparator`.
   ///
   /// - Parameters:
   ///   - other: The adapter to exchange with.
   ///   - pageSize: How many changes are read, and applied, at a time; at least 1 is taken.
   ///   - maximumRounds: After how many rounds it gives up; at least 1 is taken.
   /// - Returns: What was exchanged, and whether the last round was quiet.
-  /// - Throws: The errors of the adapters; `CancellationError` when the task is cancelled.
-  /// - Complexity: O(n) in the records of both, a round; memory for two pages and two batches.
+  /// - Throws: The errors of the adapters; `CancellationError` when the task is cancelled;
+  ///   ``LogStoreError`` with `brokenAdapter` for one that gives again what is at its cursor.
+  /// - Complexity: O(n) in the records of both, a round; memory for two pages and two batches, or for
+  ///   the longest run of equal timestamps.
   @concurrent
   public func converge(
     with other: any AirDbAdapter & Sendable, pageSize: Int = 500, maximumRounds: Int = 10
@@ -119,23 +122,16 @@ private struct ExchangeRound {
 
 /// Gives the changes of an adapter in runs of equal timestamps.
 private struct RunReader {
-  let adapter: any AirDbAdapter & Sendable
-  let pageSize: Int
+  private var pages: PageReader
   private var page: ArraySlice<ChangeRecord> = []
-  private var cursor: String?
 
   init(adapter: any AirDbAdapter & Sendable, pageSize: Int) {
-    self.adapter = adapter
-    self.pageSize = pageSize
+    pages = PageReader(adapter, pageSize: pageSize)
   }
 
   /// The next run; empty at the end.
   mutating func next() async throws -> [ChangeRecord] {
-    if page.isEmpty {
-      try Task.checkCancellation()
-      page = try await adapter.getChangesSince(sinceHlcTimestamp: cursor, limit: pageSize)[...]
-      cursor = page.last?.hlcTimestamp ?? cursor
-    }
+    if page.isEmpty { page = try await pages.next()[...] }
     guard let first = page.first else { return [] }
     let run = page.prefix {
       HlcComparator.compare($0.hlcTimestamp, first.hlcTimestamp) == 0

@@ -48,6 +48,8 @@ public struct LogStoreError: Error, Sendable {
     public static let alreadyExists = Code(rawValue: "alreadyExists")
     /// Memory or time that was to be spent on a call ran into its bound, or it was cancelled.
     public static let cancelled = Code(rawValue: "cancelled")
+    /// Another adapter, that is read or written, breaks the contract in a way that leaves no way to go on.
+    public static let brokenAdapter = Code(rawValue: "brokenAdapter")
     /// There is no consumer of that name, or it has been retired.
     public static let consumerNotFound = Code(rawValue: "consumerNotFound")
     /// The consumer's changes are being delivered by another call.
@@ -125,6 +127,7 @@ public struct LogStoreError: Error, Sendable {
     case .forkedProcess: "Open the store in the child process itself."
     case .alreadyExists: "Choose a path where nothing is."
     case .cancelled: "Start it again when wanted."
+    case .brokenAdapter: "Hold the adapter to the contract with AirDbAdapterTesting, and mend it."
     case .consumerNotFound: "Register it again with consumer(named:retaining:from:)."
     case .consumerBusy: "Wait until the other delivery has ended, or cancel it."
     case .foreignPosition: "Use a position of this store, or begin without one."
