@@ -84,7 +84,10 @@ package final class SealedIndex: @unchecked Sendable {
   deinit { filter.deallocate() }
 
   /// Bytes of heap beside the cache.
-  package var residentBytes: Int { filter.count + (hlcFences.count + keyFences.count) * 8 }
+  package var residentBytes: Int {
+    let names = collections.reduce(0) { $0 + $1.name.count + MemoryLayout<Collection>.stride }
+    return filter.count + (hlcFences.count + keyFences.count) * 8 + names
+  }
 
   private static func collections(
     _ source: PageSource, _ header: IndexHeader
