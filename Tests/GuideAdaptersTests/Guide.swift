@@ -18,8 +18,12 @@ enum Guide: CaseIterable {
   }
 
   static func makeGrdb() -> GrdbAirDbAdapter {
+    GrdbAirDbAdapter(dbWriter: makeDatabase())
+  }
+
+  static func makeDatabase() -> DatabaseQueue {
     let table = ChangeTable()
-    return GrdbAirDbAdapter(dbWriter: DatabaseQueue(handler: table.answer))
+    return DatabaseQueue(handler: table.answer)
   }
 
   static func makeCoreData() -> CoreDataAirDbAdapter {
