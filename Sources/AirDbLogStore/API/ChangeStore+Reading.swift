@@ -36,6 +36,16 @@ extension ChangeStore {
     }
   }
 
+  /// The same without deletions.
+  func undeletedRecords(
+    in collection: String, idPrefix: String = "", after: String? = nil, limit: Int = .max
+  ) throws(LogStoreError) -> [ChangeRecord] {
+    try reading { (engine) throws(LogStoreError) in
+      try engine.records(
+        in: collection, idPrefix: idPrefix, after: after, limit: limit, deletions: false)
+    }
+  }
+
   /// A page of the newest versions of all records, deletions included, ascending by timestamp.
   ///
   /// Unlike ``getChangesSince(sinceHlcTimestamp:limit:)`` it may end inside a run of equal timestamps

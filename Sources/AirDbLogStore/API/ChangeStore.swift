@@ -261,7 +261,7 @@ extension ChangeStore {
     }
     let writer = try writer
     let batch = try prepare(changes, author, writer)
-    return try result(await writer.queue.commit(batch), writer)
+    return try result(await writer.queue.commit(.batch(batch)), writer)
   }
 
   /// Applies a batch as ``apply(_:author:)`` does, on the caller's thread, which waits.
@@ -280,7 +280,7 @@ extension ChangeStore {
   ) throws(LogStoreError) -> ApplyResult {
     let writer = try writer
     let batch = try prepare(changes, author, writer)
-    return try result(writer.queue.commit(batch), writer)
+    return try result(writer.queue.commit(.batch(batch)), writer)
   }
 
   private func prepare(

@@ -29,6 +29,14 @@ public struct Configuration: Sendable {
   /// has recorded, and 2 alone for a new one.
   public var deletionValues: Set<Int>?
 
+  /// The node of the store's own clock, with which it stamps what is changed by
+  /// ``ChangeStore/put(_:forKey:author:)`` and the like: 1 to 900 bytes of UTF-8. Not recorded.
+  ///
+  /// No other store may stamp with the same node, so it must not come along when a store is restored from a
+  /// backup or copied: see ``InstallationId``. Nil is a random one each time that the store is opened,
+  /// which is as safe, but peers then see many nodes of one device.
+  public var clockNode: String?
+
   /// Opens without the writer's lock, beside a live writer if there is one, and writes nothing.
   public var isReadOnly = false
 

@@ -40,7 +40,7 @@ public struct HybridLogicalClock: Sendable, Hashable {
   public private(set) var lastStamp: String?
 
   /// Where the clock is, in milliseconds since 1970.
-  private var time: UInt64 = 0
+  package private(set) var time: UInt64 = 0
 
   /// The counter that was used last in that millisecond, as a number in base 36; nil if none was.
   private var counter: UInt64?
@@ -55,14 +55,10 @@ public struct HybridLogicalClock: Sendable, Hashable {
   /// - Throws: ``LogStoreError`` with `limitExceeded` for a node of another length;
   ///   `invalidTimestamp` or `mixedTimestamps` for a last stamp that is none, or of another style.
   public init(
-    node: String, style: Style = .decimal, maximumDrift: UInt64 = 60_000,
+    node: String, style: Style = .decimal, maximumDrift: UInt64 = Self.defaultDrift,
     after lastStamp: String? = nil
   ) throws(LogStoreError) {
-    guard 1...Self.longestNode ~= node.utf8.count else {
-      throw LogStoreError(
-        .limitExceeded,
-        "The node has \(node.utf8.count) bytes; it must have 1 to \(Self.longestNode).")
-    }
+    try Self.check(node: node)
     self.node = node
     self.style = style
     self.maximumDrift = maximumDrift
@@ -123,7 +119,43 @@ public struct HybridLogicalClock: Sendable, Hashable {
   }
 }
 
+// What the store's own clock is driven by: parts of timestamps in the units of the style.
 extension HybridLogicalClock {
+  /// Whether the next stamp may be less than this timestamp, but for its node.
+  package func isBehind(_ physical: UInt64, _ counter: UInt64) -> Bool {
+    let (time, counter) = Self.position(physical, counter, style)
+    guard time == self.time, let counter else { return time > self.time }
+    return self.counter.map { counter > $0 } ?? true
+  }
+
+  /// Moves on to a timestamp unless it is too far ahead of the time: false then. One that is passed
+  /// already moves nothing, wherever the time is.
+  package mutating func follow(_ physical: UInt64, _ counter: UInt64, at time: UInt64) -> Bool {
+    let (received, counter) = Self.position(physical, counter, style)
+    let (bound, isUnbounded) = time.addingReportingOverflow(maximumDrift)
+    guard received <= self.time || isUnbounded || received <= bound else { return false }
+    moveOn(to: received, counter)
+    return true
+  }
+
+  /// Moves on behind all stamps that this clock can give up to the end of a millisecond.
+  package mutating func skip(_ time: UInt64) {
+    moveOn(to: time, Self.inBase36(9_999))
+  }
+
+  package static func check(node: String) throws(LogStoreError) {
+    guard 1...longestNode ~= node.utf8.count else {
+      throw LogStoreError(
+        .limitExceeded,
+        "The node has \(node.utf8.count) bytes; it must have 1 to \(longestNode).")
+    }
+  }
+}
+
+extension HybridLogicalClock {
+  /// A minute, in milliseconds.
+  public static let defaultDrift: UInt64 = 60_000
+
   private static let longestNode = 900
 
   /// The digits of a decimal time, more if it needs them: those of today.
@@ -141,8 +173,7 @@ extension HybridLogicalClock {
     self.time = time
   }
 
-  /// The millisecond and the counter of a stamp. One between two milliseconds counts as the later of
-  /// them, before any counter.
+  /// The millisecond and the counter of a stamp.
   private static func read(
     _ stamp: String, _ style: Style
   ) throws(LogStoreError) -> (time: UInt64, counter: UInt64?) {
@@ -154,9 +185,17 @@ extension HybridLogicalClock {
       throw LogStoreError(
         .mixedTimestamps, "The timestamp \"\(stamp)\" is not of the style of the clock.")
     }
-    guard style == .iso8601 else { return (parts.physical, parts.counter) }
-    let (time, rest) = parts.physical.quotientAndRemainder(dividingBy: nanosecondsPerMillisecond)
-    return rest == 0 ? (time, parts.counter) : (time + 1, nil)
+    return position(parts.physical, parts.counter, style)
+  }
+
+  /// The same of its parts. One between two milliseconds counts as the later of them, before any
+  /// counter.
+  private static func position(
+    _ physical: UInt64, _ counter: UInt64, _ style: Style
+  ) -> (time: UInt64, counter: UInt64?) {
+    guard style == .iso8601 else { return (physical, counter) }
+    let (time, rest) = physical.quotientAndRemainder(dividingBy: nanosecondsPerMillisecond)
+    return rest == 0 ? (time, counter) : (time + 1, nil)
   }
 
   /// The least counter of decimal digits that is greater than another one, which may have any

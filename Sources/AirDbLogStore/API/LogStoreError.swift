@@ -19,8 +19,15 @@ public struct LogStoreError: Error, Sendable {
     public static let invalidTimestamp = Code(rawValue: "invalidTimestamp")
     /// A decimal timestamp or cursor in a store of ISO 8601 ones, or the other way round.
     public static let mixedTimestamps = Code(rawValue: "mixedTimestamps")
-    /// A timestamp is further ahead of the time than a ``HybridLogicalClock`` may follow.
+    /// A timestamp is further ahead of the time than a ``HybridLogicalClock`` may follow, or than the
+    /// store's own clock does, so that a change would be older than what it is to replace.
     public static let clockDrift = Code(rawValue: "clockDrift")
+    /// The store's own clock cannot stamp changes: timestamps of the store are of another format.
+    public static let clockUnavailable = Code(rawValue: "clockUnavailable")
+    /// The payload of a record is none of a value of the type that was asked for.
+    public static let decodingFailed = Code(rawValue: "decodingFailed")
+    /// A value cannot be encoded as a payload.
+    public static let encodingFailed = Code(rawValue: "encodingFailed")
     /// A field or a batch is above a declared limit.
     public static let limitExceeded = Code(rawValue: "limitExceeded")
     /// A change was asked of a store that is open read-only.
@@ -114,6 +121,9 @@ public struct LogStoreError: Error, Sendable {
     case .invalidTimestamp: "Mend or set aside the record; validate(_:) lists all such records."
     case .mixedTimestamps: "A store holds decimal or ISO 8601 clocks, not both; use two stores."
     case .clockDrift: "Check the clocks of both devices; the change can be stored all the same."
+    case .clockUnavailable: "Stamp the changes yourself, and apply them with apply(_:author:)."
+    case .decodingFailed: "Read the record itself with record(forKey:), and mend or delete it."
+    case .encodingFailed: "Change the value, or encode it in another way."
     case .limitExceeded: "Make the field or the batch smaller."
     case .readOnly: "Open the store for writing."
     case .noSpace: "Free space, then try again; nothing was committed."

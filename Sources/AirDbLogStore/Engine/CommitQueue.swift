@@ -4,16 +4,16 @@ internal import Dispatch
 ///
 /// `@unchecked Sendable`: `outcome` is only touched inside the queue's monitor; the rest is constant.
 package final class CommitRequest: @unchecked Sendable {
-  package let batch: PreparedBatch
+  package let work: CommitWork
   fileprivate var outcome: Result<CommitOutcome, LogStoreError>?
   /// Who waits for it, if it is a task; else a thread waits.
   fileprivate let continuation: CheckedContinuation<Result<CommitOutcome, LogStoreError>, Never>?
 
   fileprivate init(
-    _ batch: PreparedBatch,
+    _ work: CommitWork,
     _ continuation: CheckedContinuation<Result<CommitOutcome, LogStoreError>, Never>? = nil
   ) {
-    self.batch = batch
+    self.work = work
     self.continuation = continuation
   }
 }
@@ -24,6 +24,10 @@ package struct CommitOutcome: Sendable {
   package var superseded = 0
   package var conflictingTies = 0
   package var possibleResurrections = 0
+  /// The records that the store's clock stamped.
+  package var stamped: [ChangeRecord] = []
+  /// Whether the condition of a local batch did not hold: nothing was done.
+  package var isOvertaken = false
   /// The end of the log with this commit; nil if the batch was wholly stale.
   package var end: LogEnd?
 }
@@ -61,8 +65,8 @@ package final class CommitQueue: @unchecked Sendable {
   }
 
   /// Commits on this thread, or waits for the thread that does.
-  package func commit(_ batch: PreparedBatch) -> Result<CommitOutcome, LogStoreError> {
-    let request = CommitRequest(batch)
+  package func commit(_ work: CommitWork) -> Result<CommitOutcome, LogStoreError> {
+    let request = CommitRequest(work)
     let isLeader = monitor.withLock {
       add(request)
       while isLed, request.outcome == nil { monitor.wait() }
@@ -78,10 +82,10 @@ package final class CommitQueue: @unchecked Sendable {
   }
 
   /// Commits off the cooperative pool.
-  package func commit(_ batch: PreparedBatch) async -> Result<CommitOutcome, LogStoreError> {
+  package func commit(_ work: CommitWork) async -> Result<CommitOutcome, LogStoreError> {
     await withCheckedContinuation { continuation in
       monitor.withLock {
-        add(CommitRequest(batch, continuation))
+        add(CommitRequest(work, continuation))
         scheduleDrainIfNeeded()
       }
     }

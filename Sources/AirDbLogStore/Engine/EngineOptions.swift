@@ -28,6 +28,8 @@ package struct EngineOptions: Sendable {
   package var acceptsResurrections: Bool
   /// For a directory that this creates; nil if there is nothing to set.
   package var attributes: DirectoryAttributes?
+  /// The node of the store's clock; nil for a random one of each writer.
+  package var clockNode: String?
   package var eventHandler: (@Sendable (StoreEvent) -> Void)?
 
   package init(_ configuration: Configuration) throws(LogStoreError) {
@@ -50,7 +52,9 @@ package struct EngineOptions: Sendable {
     tombstoneMilliseconds = configuration.tombstoneRetention.map(Self.bounded)
     acceptsResurrections = configuration.resurrections == .accept
     attributes = DirectoryAttributes(configuration)
+    clockNode = configuration.clockNode
     eventHandler = configuration.eventHandler
+    if let clockNode { try HybridLogicalClock.check(node: clockNode) }
     guard authorLabel.count <= Limits.label else {
       throw LogStoreError(
         .limitExceeded,

@@ -39,12 +39,29 @@ package struct Lookup {
   package enum Existing {
     case row(RowLog, RowLog.Found)
     case entry(SealedSegment, SealedIndex.KeyEntry)
+
+    /// Physical part and counter of its timestamp.
+    var clock: (physical: UInt64, counter: UInt64) {
+      switch self {
+      case .row(_, let found): (found.row.physical, found.row.counter)
+      case .entry(_, let entry): (entry.physical, entry.counter)
+      }
+    }
   }
 
   package mutating func find(
     _ batch: PreparedBatch, _ record: Int, in engine: Engine, active: RowLog?, sealing: RowLog?
   ) throws(LogStoreError) -> Existing? {
-    let hash = batch.items[record].hash
+    try find(
+      batch.items[record].hash, in: engine, collection: batch.records[record].collection,
+      active: active, sealing: sealing)
+  }
+
+  @inline(__always)
+  package mutating func find(
+    _ hash: KeyHash, in engine: Engine, collection name: @autoclosure () -> String,
+    active: RowLog?, sealing: RowLog?
+  ) throws(LogStoreError) -> Existing? {
     if let active, let row = active.newest(hash, below: .max) { return .row(active, row) }
     if let sealing, let row = sealing.newest(hash, below: .max) { return .row(sealing, row) }
     while true {
@@ -52,7 +69,7 @@ package struct Lookup {
         for place in indexes.indices.reversed() where indexes[place].mayContain(hash) {
           let entry: SealedIndex.KeyEntry?
           do throws(IndexError) {
-            entry = try withUTF8(batch.records[record].collection) {
+            entry = try withUTF8(name()) {
               (collection) throws(IndexError) in
               try indexes[place].find(hash, in: collection)
             }
@@ -74,6 +91,27 @@ package struct Lookup {
     case .damagedIndex(let segment, let reason):
       try engine.rebuildIndex(of: segment, because: reason)
       try loadIndexes(engine)
+    }
+  }
+
+  /// Whether a version is a deletion.
+  package func isDeletion(
+    _ existing: Existing, in engine: Engine
+  ) throws(LogStoreError) -> Bool {
+    switch existing {
+    case .row(_, let found): return found.row.isDeletion
+    case .entry(let segment, let entry):
+      return try engine.reading { () throws(ReadFailure) in
+        let index = try engine.index(of: segment)
+        do throws(IndexError) {
+          guard entry.rank < index.header.entryCount else {
+            throw .damaged(FormatError("a rank past the last entry"))
+          }
+          return try index.hlcEntry(entry.rank).isDeletion
+        } catch {
+          throw ReadFailure(error, segment)
+        }
+      }
     }
   }
 

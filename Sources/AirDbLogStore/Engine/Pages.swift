@@ -99,9 +99,9 @@ extension Engine {
   }
 
   /// The live records of a collection whose ids start with `prefix`, those with the `limit` least
-  /// ids behind `after`, ascending by the bytes of the id.
+  /// ids behind `after`, ascending by the bytes of the id; with deletions or without.
   package func records(
-    in collection: String, idPrefix: String, after: String?, limit: Int
+    in collection: String, idPrefix: String, after: String?, limit: Int, deletions: Bool = true
   ) throws(LogStoreError) -> [ChangeRecord] {
     guard limit > 0 else { return [] }
     try loadLiveness()
@@ -113,7 +113,8 @@ extension Engine {
       var builder = RecordBuilder(self)
       var best: [(id: [UInt8], place: Place)] = []
       var bound: [UInt8]?
-      try forEachLivePlace(in: collection, state) { (place) throws(ReadFailure) in
+      try forEachLivePlace(in: collection, state, deletions: deletions) {
+        (place) throws(ReadFailure) in
         let id = try builder.id(at: place)
         guard id.starts(with: prefix) else { return }
         if let lower, !lower.lexicographicallyPrecedes(id) { return }
@@ -133,7 +134,8 @@ extension Engine {
   }
 
   private func forEachLivePlace(
-    in collection: String, _ state: Published, _ body: (Place) throws(ReadFailure) -> Void
+    in collection: String, _ state: Published, deletions: Bool,
+    _ body: (Place) throws(ReadFailure) -> Void
   ) throws(ReadFailure) {
     for sealed in state.sealed {
       let index = try index(of: sealed.segment)
@@ -148,12 +150,13 @@ extension Engine {
         } catch {
           throw ReadFailure(error, sealed.segment)
         }
+        if entry.isDeletion, !deletions { continue }
         try body(Place(file: sealed.segment.info.fileId, block: entry.block, slot: entry.slot))
       }
     }
     for log in state.tail {
       let rows = withUTF8(collection) { log.liveRows(in: $0, below: state.visibleRows) }
-      for found in rows {
+      for found in rows where deletions || !found.row.isDeletion {
         try body(Place(file: log.fileId, block: found.row.block, slot: Int(found.row.slot)))
       }
     }

@@ -5,13 +5,29 @@ extension Writer {
   /// Decides a batch, encodes what wins, and puts its rows into the active log. Throws only if
   /// nothing of it has been staged.
   func stage(_ request: CommitRequest) throws(LogStoreError) {
-    let batch = request.batch
-    if let kind = batch.physicalKind, let pinned = physicalKind, kind != pinned {
+    if case .batch(let batch) = request.work, let kind = batch.physicalKind,
+      let pinned = physicalKind, kind != pinned
+    {
       throw PreparedBatch.Refusal.mixed(batch.records[0].hlcTimestamp).error(at: 0)
     }
     try rollIfFull()
     try lookup.prepare(engine)
     var outcome = CommitOutcome()
+    let batch: PreparedBatch
+    var earliestDate = Int64.min
+    switch request.work {
+    case .batch(let prepared): batch = prepared
+    case .local(let local):
+      guard let stamped = try stamp(local) else {
+        // Answered with the group, so that what has overtaken it can be seen by then.
+        outcome.isOvertaken = true
+        staged.append(Staged(request: request, outcome: outcome))
+        return
+      }
+      batch = stamped
+      outcome.stamped = batch.records
+      earliestDate = earliestStampedDate
+    }
     let winners = try decide(batch, &outcome)
     guard !winners.isEmpty else {
       staged.append(Staged(request: request, outcome: outcome))
@@ -20,7 +36,7 @@ extension Writer {
     outcome.accepted = winners.count
     try openSegment()
     let start = frames.count
-    let date = max(commitDate, engine.platform.wallClockMilliseconds())
+    let date = max(commitDate, engine.platform.wallClockMilliseconds(), earliestDate)
     let header = encode(batch, winners, date: date)
     do throws(LogStoreError) {
       try reserve(upTo: position + header.length)
@@ -35,6 +51,7 @@ extension Writer {
     lastChecksum = header.checksum
     commitDate = date
     physicalKind = physicalKind ?? batch.physicalKind
+    follow(batch)
     if firstSequence == 0 {
       firstSequence = header.sequence
       firstDate = date

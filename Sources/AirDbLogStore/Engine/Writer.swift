@@ -64,6 +64,9 @@ package final class Writer: @unchecked Sendable {
   var stagedGreatest: (key: HlcKey, text: String)?
   var lookup: Lookup
 
+  /// Stamps changes that come without a timestamp; nil before the first of them.
+  var clock: HybridLogicalClock?
+
   // Sealing.
   var sealing: Sealer.Job?
   /// Why the last attempt to seal failed, if another one may succeed.
