@@ -278,7 +278,7 @@ import Testing
   }
 
   @Test func `Writers, peers and observers at the same time come to one end`() async throws {
-    for _ in 0..<10 {
+    for _ in 0..<4 {
       let store = try ChangeStore.inMemory(configuration: .tiny)
       let observers = (0..<3).map { _ in
         Task { [live = store.liveRecords(in: "c")] in

@@ -53,7 +53,7 @@ struct DirectExamples {
     let store = try ChangeStore.inMemory()
     let text = Data("Dear".utf8)
     try await store.put(text, forKey: RecordKey(collection: "drafts", id: "7"))
-    // example: Write
+    // example: WriteTogether
     let draft = RecordKey(collection: "drafts", id: "7")
     let letter = RecordKey(collection: "letters", id: "7")
     try await store.write([.put(text, forKey: letter), .delete(draft)])

@@ -47,6 +47,7 @@ struct FloorTests {
     "Engine": [
       "LogStoreError", "Durability", "Configuration", "StoreEvent", "Statistics",
       "VerificationReport", "Position", "CleaningPolicy", "SpaceReport", "CompactionEstimate",
+      "HybridLogicalClock",
     ],
   ]
 

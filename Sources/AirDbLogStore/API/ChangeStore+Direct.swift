@@ -21,7 +21,10 @@ extension ChangeStore {
   /// Of two concurrent puts of one record the later one wins. What a put is to build upon belongs into
   /// ``update(_:author:_:)``.
   ///
-  /// - Parameter author: The label of the commit; the configuration's by default.
+  /// - Parameters:
+  ///   - payload: The new content of the record.
+  ///   - key: The record.
+  ///   - author: The label of the commit; the configuration's by default.
   /// - Returns: The record as it was stored, with its timestamp.
   /// - Throws: As ``write(_:author:)`` does.
   @concurrent
@@ -36,7 +39,9 @@ extension ChangeStore {
 
   /// Deletes a record, so that its deletion reaches peers, too.
   ///
-  /// - Parameter author: The label of the commit; the configuration's by default.
+  /// - Parameters:
+  ///   - key: The record.
+  ///   - author: The label of the commit; the configuration's by default.
   /// - Returns: The deletion as it was stored; nil if there was nothing to delete, which writes nothing.
   /// - Throws: As ``write(_:author:)`` does.
   @concurrent
@@ -54,8 +59,8 @@ extension ChangeStore {
   /// this returns, the changes have reached the store's ``Configuration/durability``.
   ///
   /// A timestamp in the log that is more than a minute ahead of this device's time does not drag the
-  /// clock along: a change of *that* record is refused with `clockDrift`, since it would be older, and
-  /// others are stamped as if it were not there.
+  /// clock along, which others bring no further ahead than that minute. But a change of *that* record is
+  /// refused with `clockDrift`, since it would be older and lose.
   ///
   /// - Parameters:
   ///   - changes: Of several changes of one record the last counts. A deletion of what is not there
@@ -75,8 +80,8 @@ extension ChangeStore {
     let writer = try await clockWriter()
     var latest: [RecordKey: Int] = [:]
     for (index, change) in changes.enumerated() { latest[change.key] = index }
-    let parts = changes.indices.filter { latest[changes[$0].key] == $0 }.map { changes[$0].parts }
-    return try await commit(parts, if: .none, author, writer).stamped
+    let items = changes.indices.filter { latest[changes[$0].key] == $0 }.map { changes[$0].item }
+    return try await commit(items, if: .none, author, writer).stamped
   }
 
   /// Changes a record by what it is: reads its payload, has it changed, and stores the result, unless the
@@ -127,8 +132,8 @@ extension ChangeStore {
             [version], label: [], format: engine.options.format,
             secret: engine.manifest.value.hashSecret))
       }
-      let action: LocalBatch.Action = payload.map { .put($0) } ?? .delete
-      let outcome = try await commit([(key, action)], if: condition, author, writer)
+      let change = payload.map { LocalChange.put($0, forKey: key) } ?? .delete(key)
+      let outcome = try await commit([change.item], if: condition, author, writer)
       if !outcome.isOvertaken { return result }
     }
   }
@@ -149,12 +154,12 @@ extension ChangeStore {
   }
 
   private func commit(
-    _ changes: [(key: RecordKey, action: LocalBatch.Action)], if condition: LocalBatch.Condition,
+    _ items: [LocalBatch.Item], if condition: LocalBatch.Condition,
     _ author: String?, _ writer: Writer
   ) async throws -> CommitOutcome {
     let options = writer.engine.options
-    for (_, action) in changes {
-      guard options.hasType(for: action) else {
+    for item in items {
+      guard options.hasType(for: item.action) else {
         throw LogStoreError(
           .configurationMismatch,
           "The deletion values of the store, \(options.deletionValues), leave no type for the change."
@@ -162,7 +167,7 @@ extension ChangeStore {
       }
     }
     let batch = LocalBatch(
-      changes, if: condition, label: author.map { Array($0.utf8) } ?? options.authorLabel,
+      items, if: condition, label: author.map { Array($0.utf8) } ?? options.authorLabel,
       secret: writer.engine.manifest.value.hashSecret)
     return try await writer.queue.commit(.local(batch)).get()
   }
@@ -175,10 +180,12 @@ extension LocalChange {
     }
   }
 
-  fileprivate var parts: (key: RecordKey, action: LocalBatch.Action) {
+  fileprivate var item: LocalBatch.Item {
     switch self {
-    case .put(let payload, let key): (key, .put(payload))
-    case .delete(let key): (key, .delete)
+    case .put(let payload, let key):
+      LocalBatch.Item(collection: key.collection, id: key.id, .put(payload))
+    case .delete(let key):
+      LocalBatch.Item(collection: key.collection, id: key.id, .delete)
     }
   }
 }

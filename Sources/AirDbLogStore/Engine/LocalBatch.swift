@@ -20,10 +20,16 @@ package struct LocalBatch: Sendable {
     case delete
   }
 
-  package struct Change: Sendable {
-    package var key: RecordKey
-    package var hash: KeyHash
+  package struct Item: Sendable {
+    package var collection: String
+    package var id: String
     package var action: Action
+
+    package init(collection: String, id: String, _ action: Action) {
+      self.collection = collection
+      self.id = id
+      self.action = action
+    }
   }
 
   /// What must be so for a batch of one change to be committed.
@@ -36,19 +42,20 @@ package struct LocalBatch: Sendable {
   }
 
   /// Not two of one key.
-  package var changes: [Change]
-  package var condition: Condition
-  package var label: [UInt8]
+  package let items: [Item]
+  /// Of their keys.
+  package let hashes: [KeyHash]
+  package let condition: Condition
+  package let label: [UInt8]
 
   package init(
-    _ changes: [(key: RecordKey, action: Action)], if condition: Condition = .none,
-    label: [UInt8], secret: KeyHashSecret
+    _ items: [Item], if condition: Condition = .none, label: [UInt8], secret: KeyHashSecret
   ) {
-    self.changes = changes.map { key, action in
-      let hash = withUTF8(key.collection) { collection in
-        withUTF8(key.id) { secret.hash(collection: collection, id: $0) }
+    self.items = items
+    hashes = items.map { item in
+      withUTF8(item.collection) { collection in
+        withUTF8(item.id) { secret.hash(collection: collection, id: $0) }
       }
-      return Change(key: key, hash: hash, action: action)
     }
     self.condition = condition
     self.label = label

@@ -63,16 +63,16 @@ extension Writer {
     var clock = try currentClock()
     let now = now
     var records: [ChangeRecord] = []
-    records.reserveCapacity(local.changes.count)
-    for (index, change) in local.changes.enumerated() {
+    records.reserveCapacity(local.items.count)
+    for (index, item) in local.items.enumerated() {
       let existing = try lookup.find(
-        change.hash, in: engine, collection: change.key.collection, active: log,
+        local.hashes[index], in: engine, collection: item.collection, active: log,
         sealing: sealing?.log)
       guard try holds(local.condition, existing) else { return nil }
       let type: MutationType
       let payload: Data
       let isThere = if let existing { try !lookup.isDeletion(existing, in: engine) } else { false }
-      switch change.action {
+      switch item.action {
       case .put(let data):
         type = isThere ? .update : .insert
         payload = data
@@ -84,7 +84,7 @@ extension Writer {
       try passVersion(existing, &clock, at: now, index)
       records.append(
         ChangeRecord(
-          id: change.key.id, collection: change.key.collection, type: type, payload: payload,
+          id: item.id, collection: item.collection, type: type, payload: payload,
           hlcTimestamp: try clock.tick(at: now)))
     }
     self.clock = clock
