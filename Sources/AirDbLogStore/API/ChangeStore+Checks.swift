@@ -81,7 +81,8 @@ extension ChangeStore {
   /// - Throws: ``LogStoreError`` with `noSpace` if not even the smallest step found room: then nothing
   ///   has changed but by the steps before it.
   /// - Complexity: Rewrites the live records of every segment that has superseded ones; needs as much
-  ///   space again as the largest run of them has live bytes, at most 256 MiB.
+  ///   space again as the largest run of them has live bytes: at most 256 MiB, unless a single commit
+  ///   was larger.
   @discardableResult
   public func compact(
     progress: (@Sendable (Double) -> Void)? = nil
