@@ -2,7 +2,7 @@ import Testing
 
 /// The front pages of the documentation lead to everything that is public.
 struct CatalogTests {
-  @Test(arguments: ["AirDbLogStore", "AirDbAdapterTesting"])
+  @Test(arguments: ["AirDbContract", "AirDbLogStore", "AirDbAdapterTesting"])
   func theFrontPageListsEveryTypeAndArticle(of module: String) throws {
     let catalog = "Sources/\(module)/\(module).docc/"
     let page = try #require(Repository.files.first { $0.path == "\(catalog)\(module).md" })

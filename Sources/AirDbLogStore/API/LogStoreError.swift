@@ -13,7 +13,8 @@ public struct LogStoreError: Error, Sendable {
     public static let corrupt = Code(rawValue: "corrupt")
     /// The store was written by a newer version, or needs a feature that this one lacks.
     public static let unsupportedFormat = Code(rawValue: "unsupportedFormat")
-    /// The configuration contradicts what the store recorded when it was created.
+    /// The configuration contradicts what the store recorded when it was created, or what is recorded
+    /// does not allow what was asked for.
     public static let configurationMismatch = Code(rawValue: "configurationMismatch")
     /// A timestamp or a cursor does not parse in the store's HLC format.
     public static let invalidTimestamp = Code(rawValue: "invalidTimestamp")
@@ -51,9 +52,9 @@ public struct LogStoreError: Error, Sendable {
     public static let suspended = Code(rawValue: "suspended")
     /// The handle was carried into a forked child process, where it must not be used.
     public static let forkedProcess = Code(rawValue: "forkedProcess")
-    /// The target of a copy, or the path of a new store, is not empty.
+    /// Something else is at the path, of a copy or of an installation id, and is left alone.
     public static let alreadyExists = Code(rawValue: "alreadyExists")
-    /// Memory or time that was to be spent on a call ran into its bound, or it was cancelled.
+    /// The task was cancelled. What has been done by then is said where the call is documented.
     public static let cancelled = Code(rawValue: "cancelled")
     /// Another adapter, that is read or written, breaks the contract in a way that leaves no way to go on.
     public static let brokenAdapter = Code(rawValue: "brokenAdapter")
@@ -73,7 +74,8 @@ public struct LogStoreError: Error, Sendable {
     public static let historyPurged = Code(rawValue: "historyPurged")
     /// A change was fetched before the store was suspended or reopened.
     public static let expired = Code(rawValue: "expired")
-    /// The files changed under a read-only store more often than it could follow.
+    /// The files changed under a read-only store more often than it could follow, or a change that was
+    /// fetched is in a file that its writer has removed.
     public static let staleReader = Code(rawValue: "staleReader")
   }
 
