@@ -71,6 +71,10 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["AirDbLogStore", "HlcText"], path: "Tests/TestSupport",
       swiftSettings: settings),
+    // An example for authors of adapters: the kit in a program.
+    .executableTarget(
+      name: "check-adapter", dependencies: ["AirDbAdapterTesting", "AirDbContract"],
+      path: "Tests/Examples/CheckAdapter", packageAccess: false, swiftSettings: settings),
     // What tests run in processes of their own: writers that are killed, and measurements.
     .target(name: "CHeapProbe", path: "Tests/CHeapProbe"),
     .executableTarget(
@@ -88,8 +92,8 @@ let package = Package(
       dependencies: ["AirDbLogStore", "HlcText", "CAirDbPlatform", "TestSupport", "CrashWriter"],
       swiftSettings: settings),
     .testTarget(
-      name: "ToolTests", dependencies: ["airdb-log", "AirDbLogStore"], packageAccess: false,
-      swiftSettings: settings),
+      name: "ToolTests", dependencies: ["airdb-log", "check-adapter", "AirDbLogStore"],
+      packageAccess: false, swiftSettings: settings),
     .testTarget(
       name: "DocumentationTests",
       dependencies: ["AirDbLogStore", "AirDbContract", "AirDbAdapterTesting", "TestSupport"],

@@ -1,3 +1,5 @@
+import AirDbLogStore
+
 /// The arguments of one command: operands in order, and options by name.
 struct Arguments {
   private(set) var operands: [String] = []
@@ -49,5 +51,23 @@ struct Arguments {
       throw command.usageError("The option \(name) needs a number, not \"\(text)\".")
     }
     return count
+  }
+
+  /// The value of an option that is a position.
+  func position(_ name: String, of command: Command) throws(ToolError) -> Position? {
+    guard let text = options[name] else { return nil }
+    guard let position = Position(text) else {
+      throw command.usageError(
+        "The option \(name) needs a position as history prints it, not \"\(text)\".")
+    }
+    return position
+  }
+
+  /// What --author, --not-author and --collection ask for.
+  var commitFilter: CommitFilter {
+    CommitFilter(
+      authors: options["--author"].map { [$0] },
+      excludedAuthors: options["--not-author"].map { [$0] } ?? [],
+      collections: options["--collection"].map { [$0] })
   }
 }

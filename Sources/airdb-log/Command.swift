@@ -16,10 +16,13 @@ struct Command: Sendable {
   var options: [Option] = []
   var summary: String
   var details = ""
+  /// A call that shows what it is for.
+  var example = ""
   var run: @MainActor @Sendable (Arguments, Command) async throws -> Void
 
   static let all: [Command] = [
-    .help, .info, .get, .dump, .history, .consumers, .verify, .compact, .adopt, .demo,
+    .help, .info, .get, .dump, .history, .tail, .consumers, .export, .importing, .verify, .compact,
+    .adopt, .demo,
   ]
 
   /// Runs the command that the arguments name.
@@ -46,7 +49,8 @@ struct Command: Sendable {
 
   static let help = Command(
     name: "help", operands: "[COMMAND]", operandCount: 0...1,
-    summary: "Explains the tool, or a command."
+    summary: "Explains the tool, or a command.",
+    example: "airdb-log help history"
   ) { arguments, _ in
     try Help.print(arguments.operands)
   }

@@ -7,7 +7,8 @@ extension Command {
     details: """
       Opens the store for writing: nobody else may have it open so. What a store keeps of its history
       for some time is configured by the app that opens it; this command knows only its consumers.
-      """
+      """,
+    example: "airdb-log compact --dry-run notes.store"
   ) { arguments, _ in
     if arguments.options[Command.Option.dryRun.name] != nil {
       return try estimate(try arguments.openStore().store)

@@ -19,7 +19,8 @@ extension Command {
       retention ("latest versions" or "history"), maximumAge (milliseconds), maximumBytes, registered,
       lagCommits, lagBytes, pinnedBytes, pinnedUntil, isBeyondCap; dates are milliseconds since 1970.
       --retire and --reset open the store for writing: nobody else may have it open so.
-      """
+      """,
+    example: "airdb-log consumers notes.store --reset search --to beginning"
   ) { arguments, command in
     let change = try ConsumerChange(arguments, command)
     guard let change else {

@@ -25,8 +25,9 @@ enum Help {
 
       \(commands.joined(separator: "\n"))
 
-      A STORE is the directory of a store. All commands but compact, adopt, demo, and consumers
-      if it is to change one, open it read-only, beside its writer if there is one, and write nothing.
+      A STORE is the directory of a store. All commands but import, compact, adopt, demo, and
+      consumers if it is to change one, open it read-only, beside its writer if there is one, and
+      write nothing to it.
       `airdb-log help COMMAND` lists the options.
 
       \(exitCodes)
@@ -36,7 +37,7 @@ enum Help {
   static let exitCodes = """
     Exit codes:
       0  all is well
-      1  damage was found, or a comparison failed
+      1  damage was found, a comparison failed, or what was to be imported is malformed
       2  the command was not called as the help says
       3  not found, or it cannot be opened, read or written
       4  refused: in use, or of a format that this version or these options do not fit
@@ -62,6 +63,7 @@ enum Help {
       return "  \(option.synopsis)\(space)  \(option.meaning)"
     }
     if !options.isEmpty { parts.append(options.joined(separator: "\n")) }
+    parts.append("Example:\n  \(command.example)")
     parts.append(exitCodes)
     return parts.joined(separator: "\n\n")
   }

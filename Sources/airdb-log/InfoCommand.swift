@@ -4,7 +4,8 @@ import Foundation
 extension Command {
   static let info = Command(
     name: "info", operands: "STORE", operandCount: 1...1,
-    summary: "Prints figures about a store."
+    summary: "Prints figures about a store.",
+    example: "airdb-log info notes.store"
   ) { arguments, _ in
     let opened = try arguments.openStore()
     let statistics = try opened.store.statistics(countingDeletions: true)

@@ -7,7 +7,8 @@ extension Command {
     details: """
       It is one line of JSON, as of dump. A deletion is a record too; exit code 3 means that there
       never was one.
-      """
+      """,
+    example: "airdb-log get notes.store notes 3f1c6a52"
   ) { arguments, _ in
     let opened = try arguments.openStore()
     let key = RecordKey(collection: arguments.operands[1], id: arguments.operands[2])
@@ -33,26 +34,15 @@ extension Command {
       Ascending by timestamp, deletions included, as of the moment when the store was opened. The
       fields are collection, id, type (0 insert, 1 update, 2 delete), hlc, payload (payload64, in
       base64, where it is not UTF-8), and authorPublicKey64 and signature64 where they are present.
-      """
+      """,
+    example: "airdb-log dump notes.store --collection notes --limit 10"
   ) { arguments, command in
-    let limit = try arguments.count("--limit", of: command) ?? .max
-    let collection = arguments.options["--collection"]
-    let opened = try arguments.openStore()
-    var cursor = arguments.options["--after"].map { ChangeCursor(behind: $0) }
-    var count = 0
-    while count < limit, !Output.standard.isClosed {
-      // Bytes bound a page as well, so that memory does not grow with the payloads.
-      let page = try opened.store.changes(
-        after: cursor, limit: min(limit - count, 256), byteLimit: 1 << 20)
-      for record in page.records {
-        if let collection, !collection.utf8.elementsEqual(record.collection.utf8) { continue }
-        var line: [UInt8] = []
-        JsonLine.append(record, to: &line)
-        try Output.standard.write(line)
-        count += 1
-      }
-      if page.isLast { break }
-      cursor = page.next
-    }
+    var selection = RecordSelection()
+    selection.limit = try arguments.count("--limit", of: command) ?? .max
+    selection.collection = arguments.options["--collection"]
+    selection.after = arguments.options["--after"].map { ChangeCursor(behind: $0) }
+    _ = try selection.write(
+      try arguments.openStore().store, isDone: { Output.standard.isClosed },
+      to: { try Output.standard.write($0) })
   }
 }

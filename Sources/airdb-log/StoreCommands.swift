@@ -5,12 +5,15 @@ import Foundation
 
 extension Arguments {
   /// Opens the store that the first operand names.
-  func openStore(isReadOnly: Bool = true) throws(LogStoreError) -> OpenedStore {
+  func openStore(
+    isReadOnly: Bool = true, configure: (inout Configuration) -> Void = { _ in }
+  ) throws(LogStoreError) -> OpenedStore {
     var configuration = Configuration()
     configuration.isReadOnly = isReadOnly
     configuration.createsIfMissing = false
     configuration.cleaning = .off
     configuration.eventHandler = report
+    configure(&configuration)
     let path = operands[0]
     return OpenedStore(path: path, store: try ChangeStore(at: path, configuration: configuration))
   }

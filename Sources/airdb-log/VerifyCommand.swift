@@ -7,7 +7,8 @@ extension Command {
     details: """
       Each problem is a line: the file, the offset, what is wrong. Exit code 1 if there is one.
       "Derived" is what the next open for writing builds again from the log; all else is lost data.
-      """
+      """,
+    example: "airdb-log verify notes.store"
   ) { arguments, _ in
     let report: VerificationReport
     do {

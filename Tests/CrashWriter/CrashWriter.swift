@@ -26,12 +26,20 @@ struct CrashWriter {
     case "open": try open(arguments[1], isReadOnly: arguments.count > 2)
     case "hold": try hold(arguments[1])
     case "deliver": try deliver(arguments[1])
+    case "migrate": try migrate(arguments[1])
+    case "synchronize":
+      // directory, first and last batch of the stream, batches between exchanges
+      try synchronize(
+        arguments[1], first: Int(arguments[2])!, last: Int(arguments[3])!,
+        every: Int(arguments[4])!)
     case "fork": try useAfterFork(arguments[1])
     case "stream": try measureStream(arguments[1])
     case "scale": try measureScale(arguments[1], order: arguments[2], count: Int(arguments[3])!)
     case "cache": try measureCache(arguments[1], kind: arguments[2])
     default:
-      print("usage: CrashWriter write|replay|open|hold|deliver|fork|stream|scale|cache <path> ...")
+      print(
+        "usage: CrashWriter write|replay|open|hold|deliver|migrate|synchronize|fork|stream|scale|cache "
+          + "<path> ...")
       exit(64)
     }
   }

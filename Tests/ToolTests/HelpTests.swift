@@ -4,7 +4,8 @@
   @Suite("The help and the usage errors")
   struct HelpTests {
     private static let commands = [
-      "help", "info", "get", "dump", "history", "consumers", "verify", "compact", "adopt", "demo",
+      "help", "info", "get", "dump", "history", "tail", "consumers", "export", "import", "verify",
+      "compact", "adopt", "demo",
     ]
 
     @Test("the overview names every command, every exit code, and no hidden command")
@@ -25,6 +26,8 @@
       let help = try Tool.run(["help", name], in: folder)
       #expect(help.status == 0)
       #expect(help.output.hasPrefix("airdb-log \(name)"))
+      #expect(help.output.contains("\nExample:\n  "))
+      #expect(help.output.contains("airdb-log \(name) "))
       #expect(help.output.contains("Exit codes:"))
       let asked = try Tool.run([name, "--help"], in: folder)
       #expect(asked.output == help.output)
@@ -40,6 +43,12 @@
           "--after POSITION", "--from DATE", "--author NAME", "--not-author NAME",
           "--collection NAME", "--limit N", "--json",
         ],
+        "tail": [
+          "--after POSITION", "--author NAME", "--not-author NAME", "--collection NAME", "--json",
+          "--records",
+        ],
+        "import": ["--create", "--any-timestamps", "--author NAME", "--batch N"],
+        "export": ["--collection NAME"],
         "consumers": ["--json", "--retire NAME", "--reset NAME", "--to POSITION"],
         "demo": ["--repository PATH", "--keep DIR", "--limit N"],
         "compact": ["--dry-run"],
@@ -62,6 +71,9 @@
         ["verify", "store", "--deletions", "2"], ["verify", "store", "--limit=1"],
         ["adopt"], ["adopt", "a", "b"], ["adopt", "--json", "a"], ["demo", "folder"],
         ["demo", "--limit", "0"],
+        ["export"], ["export", "a", "b", "c"], ["import"], ["import", "a", "b", "c"],
+        ["import", "--batch", "0", "a"], ["import", "--any-timestamps", "a"],
+        ["tail"], ["tail", "--after", "x", "a"], ["tail", "--json", "--records", "a"],
       ])
     func usageErrors(arguments: [String]) throws {
       let folder = try TemporaryFolder()

@@ -38,14 +38,14 @@
     static func process(
       _ arguments: [String], in folder: TemporaryFolder,
       environment changes: [String: String?] = [:],
-      currentFolder: String? = nil
+      currentFolder: String? = nil, input: FileHandle = .nullDevice, executable: URL = executable
     ) throws -> Process {
       let process = Process()
       process.executableURL = executable
       process.arguments = arguments
       process.environment = environment(changes)
       if let currentFolder { process.currentDirectoryURL = URL(fileURLWithPath: currentFolder) }
-      process.standardInput = FileHandle.nullDevice
+      process.standardInput = input
       process.standardOutput = try folder.newFile()
       process.standardError = try folder.newFile()
       return process
@@ -54,10 +54,11 @@
     static func run(
       _ arguments: [String], in folder: TemporaryFolder,
       environment changes: [String: String?] = [:],
-      currentFolder: String? = nil
+      currentFolder: String? = nil, input: FileHandle = .nullDevice, executable: URL = executable
     ) throws -> Outcome {
       let process = try process(
-        arguments, in: folder, environment: changes, currentFolder: currentFolder)
+        arguments, in: folder, environment: changes, currentFolder: currentFolder, input: input,
+        executable: executable)
       try process.run()
       return try outcome(of: process)
     }

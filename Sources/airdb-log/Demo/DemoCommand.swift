@@ -24,7 +24,8 @@ extension Command {
 
       The repository is only read, with git. The stores are in a temporary folder (TMPDIR) and are
       removed at the end, also after an interrupt.
-      """
+      """,
+    example: "airdb-log demo --repository ../project --limit 1000"
   ) { arguments, command in
     #if os(macOS) || os(Linux)
       try await Demo.run(arguments, command)

@@ -39,6 +39,9 @@
       }
     }
 
+    /// Whether a signal has come.
+    var hasCome: Bool { lock.withLock { signal != nil } }
+
     /// Throws ``Interrupted`` if a signal has come.
     func check() throws {
       if let signal = lock.withLock({ signal }) { throw Interrupted(signal: signal) }
