@@ -119,6 +119,18 @@ struct HybridLogicalClockTests {
     #expect(try boundless.tick(at: now) == "9999999999999999998-0001-n")
   }
 
+  @Test func aStampThatTheClockHasPassedIsNotRefused() throws {
+    // Its own, come back from a peer after the time was set back.
+    var clock = try HybridLogicalClock(node: "n", maximumDrift: 1_000)
+    let stamp = try clock.tick(at: now + 86_400_000)
+    let before = clock
+    try clock.merge(stamp, at: now)
+    #expect(clock == before)
+    try clock.merge("1700086400000-0005-z", at: now)
+    #expect(try clock.tick(at: now) == "1700086400000-0006-n")
+    #expect(code { try clock.merge("1700086400001-0-z", at: now) } == .clockDrift)
+  }
+
   @Test func whatCannotBeComparedIsRefused() throws {
     var clock = try HybridLogicalClock(node: "n")
     var iso = try HybridLogicalClock(node: "n", style: .iso8601)

@@ -2,9 +2,11 @@ internal import HlcText
 
 /// A clock that stamps changes: physical time while that moves on, and a counter while it does not.
 ///
-/// For apps that use a store without AirDB, which brings its own stamps. Each stamp is greater than
-/// all that the clock gave before, and than all that it was told of by ``merge(_:at:)``, whatever the
-/// time does meanwhile: it may stand still, go back a day, or jump years ahead.
+/// For apps that make changes themselves and hand them to ``ChangeStore/apply(_:author:)``. AirDB brings
+/// its own stamps; and ``ChangeStore/put(_:forKey:author:)`` and its like have the store stamp, with
+/// such a clock. Each stamp is greater than all that the clock gave before, and than all that it was
+/// told of by ``merge(_:at:)``, whatever the time does meanwhile: it may stand still, go back a day, or
+/// jump years ahead.
 ///
 /// The clock is a value and does not look at the time itself. Keep one for each node, behind a lock or
 /// in an actor, and continue it after a restart from the last stamp that it gave:
@@ -105,11 +107,12 @@ public struct HybridLogicalClock: Sendable, Hashable {
   ///   - stamp: A timestamp of the grammar, of this clock's style.
   ///   - time: The time, in milliseconds since 1970.
   /// - Throws: ``LogStoreError`` with `clockDrift` for a stamp that is further ahead of the time than
-  ///   ``maximumDrift``; `invalidTimestamp` or `mixedTimestamps` for one that cannot be compared.
+  ///   ``maximumDrift``, unless the clock is there already, as when its own stamps come back after the
+  ///   time was set back; `invalidTimestamp` or `mixedTimestamps` for one that cannot be compared.
   public mutating func merge(_ stamp: String, at time: UInt64) throws(LogStoreError) {
     let (received, counter) = try Self.read(stamp, style)
     let (bound, isUnbounded) = time.addingReportingOverflow(maximumDrift)
-    guard isUnbounded || received <= bound else {
+    guard received <= self.time || isUnbounded || received <= bound else {
       throw LogStoreError(
         .clockDrift,
         "The timestamp \"\(stamp)\" is \(received - time) ms ahead of the time; "
