@@ -351,7 +351,8 @@ public struct ApplyResult: Sendable, Hashable {
 extension ChangeStore {
   /// Makes everything that has been applied survive `durability`, whatever the configuration says.
   ///
-  /// Waits for the storage device, unless nothing is left to do.
+  /// ``Durability/powerLoss`` waits for the storage device, on this thread, which should not be one of
+  /// the cooperative pool; for ``Durability/processCrash`` nothing is to be done.
   ///
   /// - Throws: ``LogStoreError`` with `outcomeUnknown` if a sync fails: what was applied may or may not
   ///   survive, and the store takes no more writes until ``reopen()``; `readOnly`, `suspended`, `closed`.

@@ -43,7 +43,7 @@ struct MigrationIntoStore {
       checkpoint.timestamp = pages.cursor
       checkpoint.isCopied = page.isEmpty
       // A checkpoint must not survive what it speaks of.
-      try store.flush(to: .powerLoss)
+      try await makeDurable()
       try await report(.copying, checkpoint.copied, expected: nil)
       if page.isEmpty { return }
     }
@@ -90,7 +90,17 @@ struct MigrationIntoStore {
       try await report(.comparing, result.compared, expected: checkpoint.copied)
     }
     if let claimed, order.keepGreatest(&greatest, claimed) { result.latestNotGiven = claimed }
-    try store.flush(to: .powerLoss)
+    try await makeDurable()
+  }
+
+  /// Makes what was applied survive a loss of power: off the cooperative pool, since that blocks, and only
+  /// if its durability has not done so.
+  private func makeDurable() async throws {
+    try await store.deliveries.perform { [store] () throws(LogStoreError) in
+      let writer = try store.writer
+      guard let end = try store.position else { return }
+      try writer.makeDurable(upTo: end.sequence)
+    }
   }
 
   /// Counts the records of which the store has this version or a newer one, and gives the others.
