@@ -73,7 +73,7 @@ let package = Package(
       swiftSettings: settings),
     // An example for authors of adapters: the kit in a program.
     .executableTarget(
-      name: "check-adapter", dependencies: ["AirDbAdapterTesting", "AirDbContract"],
+      name: "check-adapter", dependencies: ["AirDbAdapterTesting"],
       path: "Tests/Examples/CheckAdapter", packageAccess: false, swiftSettings: settings),
     // What tests run in processes of their own: writers that are killed, and measurements.
     .target(name: "CHeapProbe", path: "Tests/CHeapProbe"),

@@ -28,14 +28,8 @@ extension Command {
         to: { try Output.standard.write($0) })
       return
     }
-    let file = try NewFile(path)
-    let count: Int
-    do {
-      count = try selection.write(store, showing: Progress("Exporting")) { try file.write($0) }
-      try file.complete()
-    } catch {
-      file.discard()
-      throw error
+    let count = try NewFile.write(path) { file in
+      try selection.write(store, showing: Progress("Exporting")) { try file.write($0) }
     }
     try Output.standard.printLine("\(Figures.count(count, "record", "records")) exported.")
   }
@@ -84,18 +78,43 @@ final class NewFile {
   private let partialPath: String
   private var descriptor: Int32
   private var buffer: [UInt8] = []
+  #if os(macOS) || os(Linux)
+    private let interruption = Interruption()
+  #endif
 
-  init(_ path: String) throws(ToolError) {
+  /// Makes a file with what `body` writes. When that fails, or a signal asks for the end, nothing is left.
+  static func write<Result>(_ path: String, _ body: (NewFile) throws -> Result) throws -> Result {
+    let file = try NewFile(path)
+    do {
+      let result = try body(file)
+      try file.complete()
+      return result
+    } catch {
+      file.discard()
+      #if os(macOS) || os(Linux)
+        if let interrupted = error as? Interrupted { Interruption.end(by: interrupted.signal) }
+      #endif
+      throw error
+    }
+  }
+
+  private init(_ path: String) throws(ToolError) {
     self.path = path
     partialPath = "\(path).\(getpid()).partial"
     guard access(path, F_OK) != 0 else {
       throw ToolError(.refused, "There is something at \(path).", advice: "Choose another name.")
     }
+    #if os(macOS) || os(Linux)
+      interruption.watch {}
+    #endif
     descriptor = open(partialPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw Self.failure("create \(partialPath)") }
   }
 
-  func write(_ bytes: [UInt8]) throws(ToolError) {
+  func write(_ bytes: [UInt8]) throws {
+    #if os(macOS) || os(Linux)
+      try interruption.check()
+    #endif
     buffer.append(contentsOf: bytes)
     if buffer.count >= 256 << 10 { try drain() }
   }
@@ -114,10 +133,12 @@ final class NewFile {
   }
 
   /// Makes it durable, and gives it its name if nobody else has taken that meanwhile.
-  func complete() throws(ToolError) {
+  private func complete() throws(ToolError) {
     try drain()
     guard fsync(descriptor) == 0 else { throw Self.failure("make \(partialPath) durable") }
-    guard link(partialPath, path) == 0 else { throw Self.failure("give the file the name \(path)") }
+    guard link(partialPath, path) == 0 || hasNoLinks && rename(partialPath, path) == 0 else {
+      throw Self.failure("give the file the name \(path)")
+    }
     discard()
     let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
     let directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -126,8 +147,11 @@ final class NewFile {
     guard fsync(directory) == 0 else { throw Self.failure("make \(path) durable") }
   }
 
+  /// Whether the last call failed as the file system knows one name of a file only.
+  private var hasNoLinks: Bool { [EPERM, EOPNOTSUPP, ENOTSUP].contains(errno) }
+
   /// Takes away what is not under its name.
-  func discard() {
+  private func discard() {
     guard descriptor >= 0 else { return }
     close(descriptor)
     unlink(partialPath)

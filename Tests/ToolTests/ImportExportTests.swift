@@ -207,6 +207,25 @@
       try open.close()
     }
 
+    @Test(
+      "a signal amid an export leaves nothing, or the whole file", arguments: [SIGINT, SIGTERM])
+    func interrupted(signal: Int32) throws {
+      let folder = try TemporaryFolder()
+      let store = try SampleStore.make(in: folder, SampleStore.manyRecords())
+      let target = try folder.newFolder("target")
+      let process = try Tool.process(["export", store, "\(target)/lines"], in: folder)
+      try process.run()
+      while try folder.names(target).isEmpty, process.isRunning {}
+      kill(process.processIdentifier, signal)
+      let outcome = try Tool.outcome(of: process)
+      if outcome.status == 0 {
+        #expect(try folder.names(target) == ["lines"])
+      } else {
+        #expect(outcome.status == -signal)
+        #expect(try folder.names(target).isEmpty)
+      }
+    }
+
     @Test("progress is shown on a terminal, and taken away")
     func progress() throws {
       let folder = try TemporaryFolder()

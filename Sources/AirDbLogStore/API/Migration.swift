@@ -31,7 +31,7 @@ public struct Migration: Sendable, Hashable {
   public internal(set) var latestNotGiven: String?
 
   /// Whether the target has all that the source gave in the comparison, or something newer, byte for
-  /// byte.
+  /// byte. Not if a record was set aside.
   public var isVerified: Bool { differenceCount == 0 && setAside == 0 }
 
   /// A record that the target does not have as the source has it.

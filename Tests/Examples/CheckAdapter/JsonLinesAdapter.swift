@@ -1,5 +1,4 @@
 import AirDbAdapterTesting
-import AirDbContract
 import Foundation
 
 /// An adapter over a file of one's own: a line for each batch, which is read when the file is opened.
