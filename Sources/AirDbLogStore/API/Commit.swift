@@ -3,7 +3,7 @@ public struct Commit: Sendable {
   /// Behind this commit.
   public let position: Position
   /// When it was made, in milliseconds since 1970. It never decreases from one commit to the next,
-  /// whatever the clock does.
+  /// whatever the time does, and is not before the timestamps that the store itself gave the commit.
   public let date: Int64
   /// The author label that ``ChangeStore/apply(_:author:)`` was given, or the configuration's.
   public let author: String

@@ -134,9 +134,16 @@ extension HybridLogicalClock {
   /// Moves on to a timestamp unless it is too far ahead of the time: false then. One that is passed
   /// already moves nothing, wherever the time is.
   package mutating func follow(_ physical: UInt64, _ counter: UInt64, at time: UInt64) -> Bool {
-    let (received, counter) = Self.position(physical, counter, style)
     let (bound, isUnbounded) = time.addingReportingOverflow(maximumDrift)
-    guard received <= self.time || isUnbounded || received <= bound else { return false }
+    return move(to: physical, counter, notBehind: isUnbounded ? .max : max(bound, self.time))
+  }
+
+  /// Moves on to a timestamp unless it is behind a millisecond: false then.
+  package mutating func move(
+    to physical: UInt64, _ counter: UInt64, notBehind last: UInt64
+  ) -> Bool {
+    let (received, counter) = Self.position(physical, counter, style)
+    guard received <= last else { return false }
     moveOn(to: received, counter)
     return true
   }

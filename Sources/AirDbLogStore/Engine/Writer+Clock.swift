@@ -7,11 +7,11 @@
 // The store's clock: stamps changes that come without a timestamp.
 //
 // Invariants, for stamps that were committed by whatever writer of the store:
-// - The date of a commit is not more than the drift before the stamps that the clock gave it. Dates
-//   never decrease. So no stamp of the clock is further ahead of the date of the last commit than the
-//   drift, though the time may have jumped, and what is further ahead is of others.
-// - A new writer's clock begins behind all of the former. So stamps increase strictly from writer to writer,
-//   and what others sent is followed within the drift only.
+// - A commit is not dated before the stamps that the clock gave it, and dates never decrease. So no
+//   stamp of the clock is ahead of the date of the last commit, though the time may have been set back, and
+//   what is ahead of it is of others.
+// - A new writer's clock begins behind all of the former, so that stamps increase strictly from writer to
+//   writer; what others sent it follows within the drift from the time only.
 extension Writer {
   /// The clock, which begins where those of the writers before have ended.
   private func currentClock() throws(LogStoreError) -> HybridLogicalClock {
@@ -19,9 +19,11 @@ extension Writer {
     if let clock, clock.style == style { return clock }
     var fresh = try HybridLogicalClock(node: try clockNode(), style: style)
     if let greatest {
+      let (physical, counter) = (greatest.physical, greatest.counter)
       let date = UInt64(clamping: commitDate)
-      if !fresh.follow(greatest.physical, greatest.counter, at: date) {
-        fresh.skip(date &+ fresh.maximumDrift)
+      if !fresh.move(to: physical, counter, notBehind: date) {
+        fresh.skip(date)
+        _ = fresh.follow(physical, counter, at: now)
       }
     }
     return fresh
@@ -52,10 +54,7 @@ extension Writer {
   private var now: UInt64 { UInt64(clamping: engine.platform.wallClockMilliseconds()) }
 
   /// The earliest date that a commit with the clock's last stamp may have.
-  var earliestStampedDate: Int64 {
-    guard let clock else { return .min }
-    return Int64(clamping: clock.time) - Int64(clamping: clock.maximumDrift)
-  }
+  var earliestStampedDate: Int64 { clock.map { Int64(clamping: $0.time) } ?? .min }
 
   /// Changes as records with stamps of the clock; nil if the condition does not hold. A deletion of what
   /// is not there is left out.
