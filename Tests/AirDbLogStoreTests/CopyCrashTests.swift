@@ -47,6 +47,33 @@ import Testing
     return (images.withLock { $0.losses.images + $0.deaths.images }, script)
   }
 
+  /// A segment that lost its end under an open store; of an index, the copy builds what is lacking.
+  @Test(arguments: [false, true])
+  func `A copy is whole or an error`(isIndex: Bool) throws {
+    let system = SimulatedFileSystem(seed: 3)
+    let configuration = Configuration.tiny
+    let scheduler = ManualScheduler()
+    let store = try ChangeStore(
+      path: "/store", configuration, platform: system, scheduler: scheduler)
+    for index in 0..<100 { try store.applyAndWait([change("\(index)", time(index))]) }
+    scheduler.run()
+    let segment = try #require(try store.engine.snapshot.sealed.first).segment.info
+    let directory = StoreDirectory(path: "/store", platform: system)
+    let name = isIndex ? directory.index(segment.fileId) : directory.segment(segment.fileId)
+    let length = isIndex ? segment.indexLength : segment.length
+    let file = try directory.open(name, .readWrite)
+    try file.truncate(to: length - 1)
+    if isIndex {
+      try store.backUp(to: Self.copyPath)
+      let copy = try ChangeStore(
+        path: Self.copyPath, configuration, platform: system, scheduler: ManualScheduler())
+      #expect(try copy.changes(limit: 1_000).records.count == 100)
+    } else {
+      let error = #expect(throws: LogStoreError.self) { try store.backUp(to: Self.copyPath) }
+      #expect(error?.code == .corrupt && error?.file == name && error?.offset == length - 1)
+    }
+  }
+
   /// What a store in an image holds; nil if there is none, but at most the remains of one.
   private static func content(
     of path: String, _ files: SimulatedFileSystem, _ script: EngineScript

@@ -87,7 +87,8 @@ import Testing
         "ffffffffffffffff.index", "ffffffffffffffff.index.new", "ffffffffffffffff.liveness",
         "notes.txt", "\u{E9}.txt",
       ]
-      // Nothing goes on behind a store that has been dropped: its files can be moved.
+      // Nothing goes on behind a store that has been dropped: its files can be moved. So commits are
+      // made on this thread, where no other still holds the store when it has been answered.
       let open = { path in
         try ChangeStore(
           path: path, .tiny, platform: SystemPlatform(), scheduler: ManualScheduler())
@@ -103,7 +104,7 @@ import Testing
       for round in 0..<6 {
         for index in 0..<20 {
           let record = change("\(index)", time(100 * round + index), payload: "\(round)")
-          try await store!.apply([record])
+          try store!.applyAndWait([record])
           try model.apply([record])
         }
         if round % 2 == 0 { try store!.close() }

@@ -72,7 +72,7 @@ public struct LogStoreError: Error, Sendable {
     public static let positionDiverged = Code(rawValue: "positionDiverged")
     /// Deletions behind a position may have been purged, so that going on from there could miss them.
     public static let historyPurged = Code(rawValue: "historyPurged")
-    /// A change was fetched before the store was suspended or reopened.
+    /// What was fetched or begun before the store was suspended or reopened cannot go on.
     public static let expired = Code(rawValue: "expired")
     /// The files changed under a read-only store more often than it could follow, or a change that was
     /// fetched is in a file that its writer has removed.

@@ -41,7 +41,8 @@ struct Backup {
       // An index that is not there is derived data: the copy builds it when it needs it.
       do throws(LogStoreError) {
         try copy(
-          engine.directory.index(info.fileId), to: target.index(info.fileId), info.indexLength)
+          engine.directory.index(info.fileId), to: target.index(info.fileId), info.indexLength,
+          isDerived: true)
       } catch {
         guard error.code == .inputOutput else { throw error }
       }
@@ -79,17 +80,18 @@ struct Backup {
 
   private static let chunk = 1 << 20
 
-  /// Copies the first `length` bytes of a file, durably.
+  /// Copies the first `length` bytes of a file, durably. One that has fewer is damaged: a copy without
+  /// them is no copy, unless what is lacking can be built again.
   private func copy(
-    _ source: String, to copy: String, _ length: UInt64
+    _ source: String, to copy: String, _ length: UInt64, isDerived: Bool = false
   ) throws(LogStoreError) {
+    var position: UInt64 = 0
     do throws(SystemError) {
       let from = try engine.directory.open(source, .read)
       let to = try target.open(copy, .createNew)
       let buffer = UnsafeMutableRawBufferPointer.allocate(
         byteCount: Self.chunk, alignment: 4_096)
       defer { buffer.deallocate() }
-      var position: UInt64 = 0
       while position < length {
         let size = Int(min(UInt64(Self.chunk), length - position))
         let count = try from.readExactly(
@@ -102,6 +104,10 @@ struct Backup {
       try to.close()
     } catch {
       throw LogStoreError(error, "copy a file of the store", file: source)
+    }
+    guard position == length || isDerived else {
+      throw .corrupt(
+        "it ends at \(position), before \(length) bytes", file: source, offset: position)
     }
   }
 
