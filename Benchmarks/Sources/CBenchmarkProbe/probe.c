@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "CBenchmarkProbe.h"
 
+#include <time.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -136,6 +137,12 @@ double probe_cpu_seconds(void) {
   if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
   return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
          (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+int64_t probe_thread_nanoseconds(void) {
+  struct timespec time;
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return 0;
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
 int probe_sync(int descriptor) {

@@ -19,6 +19,9 @@ bool probe_counts_allocations(void);
 /// User and system time of the process, in seconds.
 double probe_cpu_seconds(void);
 
+/// User and system time of the calling thread, in nanoseconds.
+int64_t probe_thread_nanoseconds(void);
+
 /// Memory of the process that is not that of files, in bytes; zero where the system cannot say.
 uint64_t probe_anonymous_bytes(void);
 

@@ -7,6 +7,9 @@ struct Measurement: Codable {
   var seconds = 0.0
   /// Of single operations, where they are timed one by one.
   var latency: Latency?
+  /// Processor time of the thread in the same operations: what it did not wait for, so that another
+  /// process has no part in it.
+  var threadTime: Latency?
   /// User and system time of all threads, in the timed part and in closing.
   var cpuSeconds = 0.0
   /// Bytes passed to write calls until the store was closed.
@@ -24,6 +27,12 @@ struct Measurement: Codable {
   /// Of what is in the store afterwards, or what was read.
   var digest: Digest?
   var version = ""
+
+  /// Whether single commits of this engine's were timed, on one thread.
+  var isTimed: Bool {
+    let isAlone = workload == .commitsNormal || workload == .commitsFull
+    return latency != nil && (isAlone || workload.isAboutStalls)
+  }
 
   /// What is compared: operations a second, or for ``Workload/reopen`` milliseconds.
   var value: Double {

@@ -10,6 +10,7 @@ final class Meter {
   private(set) var seconds = 0.0
   private(set) var cpuSeconds = 0.0
   private var nanoseconds: [Int64] = []
+  private var threadNanoseconds: [Int64] = []
 
   /// Begins with memory and written bytes. Call it when the input is there and the store is not.
   init(countsAllocations: Bool) {
@@ -47,9 +48,11 @@ final class Meter {
 
   /// Times one operation of those whose distribution is asked for, within a timed part.
   func operation(_ body: () throws -> Void) rethrows {
+    let cpu = probe_thread_nanoseconds()
     let start = ContinuousClock.now
     try body()
     add(ContinuousClock.now - start)
+    threadNanoseconds.append(probe_thread_nanoseconds() - cpu)
   }
 
   func add(_ duration: Duration) { nanoseconds.append(duration.nanoseconds) }
@@ -67,6 +70,9 @@ final class Meter {
     measurement.seconds = seconds
     measurement.cpuSeconds = cpuSeconds
     if !nanoseconds.isEmpty { measurement.latency = Latency(nanoseconds: nanoseconds) }
+    if !threadNanoseconds.isEmpty {
+      measurement.threadTime = Latency(nanoseconds: threadNanoseconds)
+    }
     if countsAllocations { measurement.allocations = probe_allocations() }
     let peak = sampler.stop()
     measurement.peakAnonymousBytes = peak > baseBytes ? peak - baseBytes : 0

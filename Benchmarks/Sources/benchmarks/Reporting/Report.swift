@@ -55,7 +55,8 @@ struct Report {
 
     ## Times of single commits
 
-    In microseconds, medians of the rounds.
+    In microseconds, medians of the rounds. Below the time that passed, the processor time of the
+    thread that commits.
 
     \(latencies)
 
@@ -179,13 +180,18 @@ struct Report {
         let quantities: [(Latency) -> Double] = [
           { $0.p50 }, { $0.p99 }, { $0.p999 }, { $0.maximum },
         ]
-        let values = quantities.map { quantity in
-          results.median(workload, engine) { $0.latency.map(quantity) }
+        for (name, times) in [
+          ("", { (measurement: Measurement) in measurement.latency }),
+          (", processor", { $0.threadTime }),
+        ] {
+          let values = quantities.map { quantity in
+            results.median(workload, engine) { times($0).map(quantity) }
+          }
+          guard values.contains(where: { $0 != nil }) else { continue }
+          rows.append(
+            [workload.rawValue + name, engine?.title ?? "the file"]
+              + values.map { $0.map(Figures.short) ?? "-" })
         }
-        guard values.contains(where: { $0 != nil }) else { continue }
-        rows.append(
-          [workload.rawValue, engine?.title ?? "the file"]
-            + values.map { $0.map(Figures.short) ?? "-" })
       }
     }
     return table(["workload", "engine", "p50", "p99", "p99.9", "maximum"], rows)

@@ -13,7 +13,9 @@ struct Worker {
 
   init(_ task: Case) {
     self.task = task
-    source = RecordSource(seed: task.seed, payloadBytes: task.payloadBytes)
+    // Large ones, so that segments are full soon though every commit is synced.
+    source = RecordSource(
+      seed: task.seed, payloadBytes: task.workload == .stallsFull ? 4 << 10 : task.payloadBytes)
   }
 
   func run() async throws -> Measurement {
@@ -40,6 +42,17 @@ struct Worker {
       try apply(batchSize: 1_000, count: task.records, &result, newRecord(order: .random))
     case .commitsFull, .commitsNormal:
       try apply(batchSize: 1, count: commitCount, timesEach: true, &result, newRecord())
+    case .stallsFull:
+      try apply(
+        batchSize: 1, count: max(task.records / 5, 10), timesEach: true, &result, newRecord())
+    case .stallsNormal, .stallsBatches:
+      // Several segments.
+      try apply(
+        batchSize: task.workload == .stallsBatches ? 100 : 1, count: 2 * task.records,
+        timesEach: true, &result, newRecord(count: 2 * task.records))
+    case .stallsCleaning:
+      try apply(
+        batchSize: 1, count: 2 * task.records, timesEach: true, &result, rewrittenRecord())
     case .commitsFullAsync: try await commitAsynchronously(&result)
     case .groupThreads: try commitOnThreads(&result)
     case .groupTasks: try await commitInTasks(&result)
@@ -106,9 +119,9 @@ extension Worker {
   }
 
   /// New records, in an order of timestamps.
-  private func newRecord(order: HlcOrder? = nil) -> Make {
+  private func newRecord(count: Int? = nil, order: HlcOrder? = nil) -> Make {
     let positions = RecordSource.positions(
-      count: task.records, order: order ?? task.order, seed: task.seed)
+      count: count ?? task.records, order: order ?? task.order, seed: task.seed)
     return { [source] number in
       source.record(key: number, version: 0, position: positions[number])
     }
@@ -123,6 +136,14 @@ extension Worker {
     return { [source] number in
       source.record(
         key: keys[number], version: number % 2 == 0 ? number + 1 : 0, position: last + 1 + number)
+    }
+  }
+
+  /// Newer and newer versions of a few keys.
+  private func rewrittenRecord() -> Make {
+    let count = max(task.records / 8, 1)
+    return { [source] number in
+      source.record(key: number % count, version: number + 1, position: number)
     }
   }
 
@@ -153,7 +174,14 @@ extension Worker {
       for batch in batches { result.recordBytes += batch.reduce(0) { $0 + $1.byteCount } }
       if timesEach {
         try meter.timed {
-          for batch in batches { try meter.operation { try engine.apply(batch) } }
+          for (number, batch) in batches.enumerated() {
+            // What a session does once is not among the times.
+            if start == 0, number == 0 {
+              try engine.apply(batch)
+            } else {
+              try meter.operation { try engine.apply(batch) }
+            }
+          }
         }
       } else {
         try meter.timed { for batch in batches { try engine.apply(batch) } }

@@ -8,6 +8,10 @@ enum Workload: String, Codable, CaseIterable {
   case groupThreads = "group-threads"
   case groupTasks = "group-tasks"
   case commitsNormal = "commits-normal"
+  case stallsFull = "stalls-full"
+  case stallsNormal = "stalls-normal"
+  case stallsBatches = "stalls-batches"
+  case stallsCleaning = "stalls-cleaning"
   case update
   case redelivery
   case sweep
@@ -35,13 +39,22 @@ enum Workload: String, Codable, CaseIterable {
   var isOwn: Bool {
     switch self {
     case .commitsFullAsync, .groupThreads, .groupTasks: true
+    case .stallsFull, .stallsNormal, .stallsBatches, .stallsCleaning: true
+    default: false
+    }
+  }
+
+  /// Whether it is about the times of single commits, while segments are sealed and cleaned.
+  var isAboutStalls: Bool {
+    switch self {
+    case .stallsFull, .stallsNormal, .stallsBatches, .stallsCleaning: true
     default: false
     }
   }
 
   var level: Level {
     switch self {
-    case .commitsFull, .commitsFullAsync, .groupThreads, .groupTasks: .full
+    case .commitsFull, .commitsFullAsync, .groupThreads, .groupTasks, .stallsFull: .full
     default: .normal
     }
   }
@@ -65,6 +78,7 @@ enum Workload: String, Codable, CaseIterable {
     switch self {
     case .rawPreallocated, .rawGrowing: "syncs/s"
     case .commitsFull, .commitsFullAsync, .groupThreads, .groupTasks, .commitsNormal: "commits/s"
+    case .stallsFull, .stallsNormal, .stallsCleaning: "commits/s"
     case .tail: "polls/s"
     case .latest, .reads: "reads/s"
     case .reopen: "ms"
@@ -82,6 +96,10 @@ enum Workload: String, Codable, CaseIterable {
     case .groupThreads: "the same, 16 writing threads"
     case .groupTasks: "the same, 16 writing tasks"
     case .commitsNormal: "single-record commits, normal"
+    case .stallsFull: "stalls: single commits of 4 KiB, full, while segments are sealed"
+    case .stallsNormal: "stalls: single commits, normal, while segments are sealed"
+    case .stallsBatches: "stalls: batches of 100, normal, while segments are sealed"
+    case .stallsCleaning: "stalls: single updates, normal, while segments are sealed and cleaned"
     case .update: "update: batches of 100, half existing keys"
     case .redelivery: "redelivery of stale batches of 500"
     case .sweep: "full sweep, pages of 500"
