@@ -84,7 +84,7 @@ extension Writer {
       records.append(
         ChangeRecord(
           id: item.id, collection: item.collection, type: type, payload: payload,
-          hlcTimestamp: try clock.tick(at: now)))
+          hlcTimestamp: try clock.tick(at: now), authorPublicKey: nil, signature: nil))
     }
     self.clock = clock
     return try PreparedBatch(
