@@ -49,7 +49,29 @@ print(f"{len(expected)} records")
 PYTHON
 }
 
+# Compares the consumers that the decoder and the tool find: FILE FILE
+compare_consumers() {
+  python3 - "$@" <<'PYTHON'
+import json, sys
+
+FIELDS = ("name", "sequence", "retention", "maximumAge", "maximumBytes", "registered")
+
+
+def consumers(path):
+    with open(path, encoding="utf-8") as file:
+        found = [json.loads(line) for line in file.read().split("\n")[:-1]]
+    return [{field: consumer[field] for field in FIELDS} for consumer in found]
+
+
+decoder, tool = (consumers(path) for path in sys.argv[1:])
+if decoder != tool:
+    sys.exit(f"cross-check: consumers:\n  decoder: {decoder}\n  tool: {tool}"[:4000])
+print(f"{len(tool)} consumers")
+PYTHON
+}
+
 checked=0
+followed=0
 check() { # STORE; beside it there may be what is expected in it
   local store=$1 name
   name=$(basename "$store")
@@ -61,6 +83,10 @@ check() { # STORE; beside it there may be what is expected in it
   local readers=("decoder=$work/decoder.jsonl" "tool=$work/tool.jsonl")
   [ ! -e "$store.expected.jsonl" ] || readers=("model=$store.expected.jsonl" "${readers[@]}")
   compare "${readers[@]}"
+  python3 "$decoder/airdb_decode.py" "$store" --consumers >"$work/decoder.jsonl"
+  "$products/airdb-log" consumers --json "$store" >"$work/tool.jsonl"
+  compare_consumers "$work/decoder.jsonl" "$work/tool.jsonl"
+  [ ! -s "$work/tool.jsonl" ] || followed=$((followed + 1))
   checked=$((checked + 1))
 }
 
@@ -71,7 +97,7 @@ for store in "$work"/samples/*/; do
 done
 
 echo "== Stores by the decoder's writer"
-for name in minimal sealed unclosed compacted packed; do
+for name in minimal sealed unclosed compacted packed followed; do
   python3 "$decoder/make_store.py" "$work/$name" "$name"
   check "$work/$name"
 done
@@ -92,5 +118,6 @@ done
 [ "$images" -ge 24 ] || { echo "cross-check: $images images only" >&2; exit 1; }
 echo "$images images"
 
+[ "$followed" -ge 4 ] || { echo "cross-check: $followed stores with consumers only" >&2; exit 1; }
 [ "$checked" -ge 18 ] || { echo "cross-check: $checked stores only" >&2; exit 1; }
 echo "cross-check: $checked stores agree"

@@ -8,8 +8,9 @@ import os
 import sys
 
 import make_store
-from airdb import block, manifest, segment, varint
+from airdb import block, consumers, manifest, segment, varint
 from airdb.directory import MemoryDirectory
+from airdb.layout import padded
 from airdb.store import Store
 from airdb_decode import line
 
@@ -50,7 +51,38 @@ its sealed end, though the file is gone: sealedChecksum {sealed_checksum:#x}, se
 {sealed_length}, sealedSequence {sealed_sequence:#x}.
 """
 
+_CONSUMERS_INTRODUCTION = """\
+## A consumer file, byte by byte
+
+Of a store with two consumers: "mirror", which has acknowledged the first of two commits and pins
+history for at most a day, and "search", which is at the beginning and follows the latest versions.
+The file has just been made, so that both slots hold the table; progress would be written to the
+first one, whose generation is the lower. Only the first slot is shown.
+"""
+
 _NOTES = {
+    "consumers": {
+        "checksum": "bound(CONS, 0, 0, bytes 0xc to 0x3f)",
+        "slot_length": "a page",
+    },
+    "slot": {
+        "checksum": "bound(CONS, 1, 0x1000, the rest of the slot)",
+        "length": "of the table",
+        "next_number": "1 and 2 were given out",
+    },
+    "mirror": {
+        "sequence": "of the commit behind which it is",
+        "horizon": "nothing had been purged when it began",
+        "checksum": "header checksum of that commit's frame",
+        "retention": "history",
+        "flags": "maximumAge is given",
+        "maximum_age": "a day",
+    },
+    "search": {
+        "sequence": "before the first commit",
+        "checksum": "there is no commit",
+        "retention": "latest versions",
+    },
     "manifest": {
         "checksum": "bound(MANI, 0, 0, bytes from 0xc to the end)",
         "generation": "the first was written at creation, one claimed the epoch, one gave out "
@@ -132,6 +164,15 @@ class Dump:
             note = f"  {meaning}" if at == 0 else ""
             self.lines.append(f"{place}  {content[at : at + 8].hex(' '):<23}{note}".rstrip())
         self.position += size
+
+    def zeros(self, end, meaning):
+        """A stretch of zeros up to `end`, in one line."""
+        assert not any(self.data[self.position : end])
+        if end > self.position:
+            place = f"{self.position:04x}"
+            size = end - self.position
+            self.lines.append(f"{place}  {'00 ...':<23}  {size} bytes of zeros: {meaning}")
+        self.position = end
 
     def rest_is_covered(self):
         assert self.position == len(self.data), (self.position, len(self.data))
@@ -318,6 +359,30 @@ def packed_text():
     return lines + dump_packed_segment(files[name], store.frames[0])
 
 
+def consumers_text():
+    data = make_store.followed().files[consumers.NAME]
+    dump = Dump(data)
+    dump.section("Header (13)")
+    dump.layout(consumers.HEADER, "consumers")
+    dump.zeros(consumers.PAGE, "up to the first slot")
+    dump.end_section()
+    dump.section("Slot (13)")
+    dump.layout(consumers.SLOT, "slot")
+    dump.end_section()
+    for consumer in consumers.ConsumerFile(data, bytes(data[16:32])).slots[0].consumers:
+        name = consumer.name.decode()
+        dump.section(f"The consumer {name} (13)")
+        dump.layout(consumers.CONSUMER, name)
+        dump.row(len(consumer.name), f'name = "{name}"')
+        dump.zeros(padded(dump.position), "padding to a multiple of 8")
+        dump.end_section()
+    dump.section("The rest of the slot")
+    dump.zeros(2 * consumers.PAGE, "up to the second slot")
+    dump.end_section()
+    introduction = _CONSUMERS_INTRODUCTION.splitlines()
+    return ["", *introduction, "", f"### `{consumers.NAME}`, {len(data)} bytes"] + dump.lines
+
+
 def text():
     """The page."""
     files = make_store.minimal().files
@@ -329,6 +394,7 @@ def text():
     lines += ["", f"## `{name}`, {len(files[name])} bytes"]
     lines += dump_segment(files[name], store.frames[0])
     lines += packed_text()
+    lines += consumers_text()
     return "\n".join(lines) + "\n"
 
 

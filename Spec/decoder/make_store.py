@@ -13,7 +13,7 @@ import os
 import sys
 from typing import NamedTuple, Optional
 
-from airdb import block, hlc, index, liveness, manifest, packed, segment, varint
+from airdb import block, consumers, hlc, index, liveness, manifest, packed, segment, varint
 from airdb.crc32c import bound, crc
 from airdb.layout import padded
 from airdb.siphash import key_hash
@@ -264,6 +264,39 @@ class StoreWriter:
             self.store_segment(opened)
         self.write_liveness()
         self.write_manifest()
+
+    def write_consumers(self, entries):
+        """A new consumer file (13) that holds the table twice."""
+        table = b""
+        for entry in sorted(entries, key=lambda entry: entry["name"]):
+            fields = dict(entry)
+            name = fields.pop("name")
+            part = consumers.CONSUMER.encode(name_length=len(name), **fields) + name
+            table += part + bytes(padded(len(part)) - len(part))
+        length = consumers.SLOT.size + len(table)
+        pages = -(-length // consumers.PAGE) * consumers.PAGE
+        fields = {
+            "magic": consumers.MAGIC,
+            "format_version": 1,
+            "store_id": self.store_id,
+            "slot_length": pages,
+        }
+        header = consumers.HEADER.encode(checksum=0, **fields)
+        checksum = bound(b"CONS", 0, 0, header[12:])
+        header = consumers.HEADER.encode(checksum=checksum, **fields)
+        content = header + bytes(consumers.PAGE - len(header))
+        for number in range(2):
+            fields = {
+                "consumer_count": len(entries),
+                "generation": number + 1,
+                "store_id": self.store_id,
+                "length": length,
+                "next_number": max(entry["number"] for entry in entries) + 1,
+            }
+            slot = consumers.SLOT.encode(checksum=0, **fields) + table + bytes(pages - length)
+            checksum = bound(b"CONS", number + 1, consumers.PAGE + number * pages, slot[4:])
+            content += checksum.to_bytes(4, "little") + slot[4:]
+        self.files[consumers.NAME] = content
 
     def save(self, path):
         os.makedirs(path, exist_ok=True)
@@ -858,6 +891,24 @@ def packed_only():
     return store
 
 
+def followed():
+    """Two consumers of a store of two commits; cleanly closed."""
+    store = StoreWriter()
+    store.begin_session()
+    store.commit([Change("notes", "a", "1700000000000-0-n", b"1")], date=1_700_000_000_100)
+    seen = store.last
+    store.commit([Change("notes", "b", "1700000000001-0-n", b"2")], date=1_700_000_000_200)
+    none = {"sequence": 0, "checksum": 0, "horizon": 0, "resets": 0}
+    none.update(flags=0, maximum_age=0, maximum_bytes=0, registered_date=1_700_000_000_050)
+    mirror = {**none, "number": 1, "name": b"mirror", "retention": consumers.HISTORY}
+    mirror.update(flags=consumers.HAS_AGE, maximum_age=86_400_000)
+    mirror.update(sequence=seen.sequence, checksum=seen.checksum)
+    search = {**none, "number": 2, "name": b"search", "retention": consumers.LATEST_VERSIONS}
+    store.write_consumers([mirror, search])
+    store.close()
+    return store
+
+
 EXAMPLES = {
     "minimal": minimal,
     "sealed": sealed,
@@ -865,6 +916,7 @@ EXAMPLES = {
     "utf8": utf8,
     "compacted": compacted,
     "packed": packed_only,
+    "followed": followed,
 }
 
 

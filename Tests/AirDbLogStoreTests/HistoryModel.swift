@@ -138,10 +138,12 @@ extension ChangeStore {
   }
 }
 
-/// A platform in memory whose clock a test sets.
+/// A platform in memory whose clocks a test sets.
 struct ClockedPlatform: WrappedPlatform {
   let wrapped = MemoryPlatform()
   let clock = SimulatedClock()
 
   func wallClockMilliseconds() -> Int64 { clock.milliseconds }
+  func uptimeNanoseconds() -> UInt64 { clock.uptimeNanoseconds }
+  func sleep(nanoseconds: UInt64) { clock.sleep(nanoseconds: nanoseconds) }
 }

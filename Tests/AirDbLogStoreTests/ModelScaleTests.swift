@@ -3,6 +3,30 @@
   import TestSupport
   import Testing
 
+  /// What a compaction takes of the heap (G13, and Spec/Decisions: "A compaction is bounded by records").
+  @Suite struct CompactionHeapTests {
+    @Test(arguments: isLongRun ? [("extension", 5), ("default", 40)] : [("extension", 5)])
+    func `A compaction of as much as one may take stays below its bound`(
+      preset: String, megabytes: Int
+    ) throws {
+      try withTemporaryDirectory { root in
+        let helper = try HelperProcess(["compact", root + "/store", preset])
+        let lines = helper.readLines()
+        #expect(helper.wait() == 0)
+        func number(_ line: Int, _ word: Int) throws -> Int {
+          try #require(Int(lines[line].split(separator: " ")[word]))
+        }
+        try #require(lines.count == 3)
+        print("A compaction, \(preset): \(lines)")
+        #expect(try 4 * number(0, 1) >= number(0, 3))
+        #expect(try number(1, 1) * 4 > number(1, 3) * 3, "it is one of the largest")
+        let heap = try number(2, 1)
+        // Less than a tenth would say that nothing has been measured.
+        #expect((megabytes * 100_000...megabytes * 1_000_000).contains(heap), "\(heap) bytes")
+      }
+    }
+  }
+
   /// What a large store costs to have open (G13).
   @Suite(
     .enabled(

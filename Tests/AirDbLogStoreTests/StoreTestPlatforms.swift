@@ -83,6 +83,10 @@ extension WrappedPlatform {
 
   func wallClockMilliseconds() -> Int64 { wrapped.wallClockMilliseconds() }
 
+  func uptimeNanoseconds() -> UInt64 { wrapped.uptimeNanoseconds() }
+
+  func sleep(nanoseconds: UInt64) { wrapped.sleep(nanoseconds: nanoseconds) }
+
   func fillRandom(_ buffer: UnsafeMutableRawBufferPointer) throws(SystemError) {
     try wrapped.fillRandom(buffer)
   }

@@ -36,10 +36,11 @@ struct CrashWriter {
     case "stream": try measureStream(arguments[1])
     case "scale": try measureScale(arguments[1], order: arguments[2], count: Int(arguments[3])!)
     case "cache": try measureCache(arguments[1], kind: arguments[2])
+    case "compact": try measureCompaction(arguments[1], preset: arguments[2])
     default:
-      print(
-        "usage: CrashWriter write|replay|open|hold|deliver|migrate|synchronize|fork|stream|scale|cache "
-          + "<path> ...")
+      let names =
+        "write|replay|open|hold|deliver|migrate|synchronize|fork|stream|scale|cache|compact"
+      print("usage: CrashWriter \(names) <path> ...")
       exit(64)
     }
   }

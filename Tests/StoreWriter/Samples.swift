@@ -15,6 +15,8 @@ struct Sample {
   var isClosed = true
   /// After how many batches each the store is compacted.
   var batchesPerCompaction = Int.max
+  /// Whether consumers follow it, each at a pace of its own.
+  var hasConsumers = false
 
   func write(to directory: String) throws {
     let path = "\(directory)/\(name)"
@@ -36,6 +38,7 @@ struct Sample {
       }
       try store?.applyAndWait(batch, author: index % 3 == 0 ? "device \(index % 2)" : nil)
       try model.apply(batch)
+      if hasConsumers, let store { try follow(store, index) }
       if (index + 1) % batchesPerCompaction == 0, let store {
         compacted += try store.compact().segments
       }
@@ -47,6 +50,24 @@ struct Sample {
       try store?.close()
     } else {
       Self.left.append(store)
+    }
+  }
+
+  /// Registers consumers, moves them, back as well, and retires one.
+  private func follow(_ store: ChangeStore, _ index: Int) throws {
+    let retentions: [(name: String, retention: Consumer.Retention)] = [
+      ("search index", .latestVersions), ("Sök ☃", .history(maximumAge: .seconds(86_400))),
+      ("mirror", .history(maximumBytes: 4_096)), ("retired", .history()),
+    ]
+    for (number, (name, retention)) in retentions.enumerated()
+    where index % (3 + number) == 0 && (name != "retired" || index < batches.count / 2) {
+      let consumer = try store.consumer(named: name, retaining: retention)
+      if index % 11 == 10 { try consumer.reset(to: nil) }
+      if let position = try store.position { try consumer.acknowledge(position) }
+    }
+    if index == batches.count / 2 {
+      try store.consumer(named: "retired", retaining: .history()).retire()
+      _ = try store.consumer(named: "at the beginning")
     }
   }
 
@@ -64,7 +85,7 @@ extension Sample {
         isClosed: false),
       Sample(
         name: "sessions", configuration: .small, batches: generated(seed: 3, count: 2000),
-        batchesPerSession: 23),
+        batchesPerSession: 23, hasConsumers: true),
       Sample(
         name: "restless", configuration: .tiny, batches: generated(seed: 10, count: 1500),
         batchesPerSession: 4),
@@ -77,12 +98,12 @@ extension Sample {
       Sample(
         name: "compacted", configuration: .small.onDemand,
         batches: generated(seed: 11, count: 3000),
-        batchesPerSession: 37, batchesPerCompaction: 29),
+        batchesPerSession: 37, batchesPerCompaction: 29, hasConsumers: true),
       Sample(
         name: "packed", configuration: .tiny.onDemand, batches: generated(seed: 12, count: 1000),
         isClosed: false, batchesPerCompaction: 10),
       // As an app would have it.
-      Sample(name: "defaults", batches: generated(seed: 5, count: 2000)),
+      Sample(name: "defaults", batches: generated(seed: 5, count: 2000), hasConsumers: true),
       Sample(
         name: "process-crash", configuration: .processCrash,
         batches: generated(seed: 6, count: 1500), isClosed: false),

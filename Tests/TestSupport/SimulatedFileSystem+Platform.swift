@@ -178,6 +178,10 @@ extension SimulatedFileSystem: Platform {
 
   package func wallClockMilliseconds() -> Int64 { clock.milliseconds }
 
+  package func uptimeNanoseconds() -> UInt64 { clock.uptimeNanoseconds }
+
+  package func sleep(nanoseconds: UInt64) { clock.sleep(nanoseconds: nanoseconds) }
+
   package func fillRandom(_ buffer: UnsafeMutableRawBufferPointer) throws(SystemError) {
     try perform(SimulatedCall(kind: .random, path: ""), claiming: nil) {
       (state, _) throws(SystemError) in

@@ -48,12 +48,25 @@ extension ChangeStore {
   /// more, since both would give out the same sequences. Its consumers are as far as they were when the
   /// copy was begun: one that goes on with the copy gets again what it has had since.
   ///
-  /// - Throws: ``LogStoreError`` with `alreadyExists`; `noSpace` and the like, or `corrupt`: what has been
-  ///   copied by then stays, is no store, and is to be removed by the caller.
+  /// - Throws: ``LogStoreError`` with `alreadyExists`; `expired` if the store was reopened meanwhile,
+  ///   `closed` or `suspended` if it was closed or suspended; `staleReader` if it is open read-only and
+  ///   the writer replaced its files meanwhile; `noSpace` and the like, or `corrupt`. What has been copied
+  ///   by then stays, is no store, and is to be removed by the caller.
   /// - Complexity: Copies all bytes of the store.
   public func backUp(to path: String) throws(LogStoreError) {
     if let writer = try writerIfAny { try writer.synchronize() }
-    try Backup(try engine, to: path).run()
+    let engine = try engine
+    do throws(LogStoreError) {
+      try Backup(engine, to: path).run()
+    } catch {
+      // Whatever failed, it may be for files that went with the engine.
+      guard error.code == .inputOutput || error.code == .corrupt, try !isCurrent(engine) else {
+        throw error
+      }
+      throw LogStoreError(
+        .expired, "The store was reopened while it was copied; the copy is not complete.",
+        file: path)
+    }
   }
 
   /// Whether backups of the device leave the store out, as the system has it now. False where there
@@ -77,9 +90,15 @@ extension ChangeStore {
   /// ends it with `cancelled`; what had been done by then stays done. On a nearly full disk it does less
   /// at a time.
   ///
+  /// It goes step by step, each of which takes effect as a whole. If it throws, the one under way has
+  /// changed nothing, and those before it stay done, also where they have forgotten deletions:
+  /// ``StoreEvent/compacted(segments:bytesBefore:bytesAfter:)`` tells of each, and
+  /// ``RetentionReport/horizon`` how far deletions are forgotten.
+  ///
   /// - Parameter progress: Called now and then with the part that is done, 0...1.
-  /// - Throws: ``LogStoreError`` with `noSpace` if not even the smallest step found room: then nothing
-  ///   has changed but by the steps before it.
+  /// - Throws: ``LogStoreError`` with `noSpace` if not even the smallest step found room; `cancelled`;
+  ///   with `outcomeUnknown` the step under way may or may not have taken effect, which
+  ///   ``ChangeStore/reopen()`` finds out.
   /// - Complexity: Rewrites the live records of every segment that has superseded ones; needs as much
   ///   space again as the largest run of them has live bytes: at most 256 MiB, unless a single commit
   ///   was larger.

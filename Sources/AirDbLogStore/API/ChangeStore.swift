@@ -117,17 +117,17 @@ public final class ChangeStore: Sendable {
 
   package init(
     path: String, _ configuration: Configuration, platform: any Platform,
-    scheduler: (any Scheduler)? = nil
+    scheduler: (any Scheduler)? = nil, cleanerScheduler: (any Scheduler)? = nil
   ) throws(LogStoreError) {
     directory = StoreDirectory(path: path, platform: platform)
     options = try EngineOptions(configuration)
     self.scheduler = scheduler ?? QueueScheduler(label: "airdb.log.background")
     // Not beside a given scheduler: such a run is to be the same each time.
-    cleanerScheduler =
-      configuration.cleaning.isAutomatic && scheduler == nil
-      ? QueueScheduler(label: "airdb.log.cleaner") : nil
+    let ownScheduler = scheduler == nil ? QueueScheduler(label: "airdb.log.cleaner") : nil
+    self.cleanerScheduler =
+      configuration.cleaning.isAutomatic ? cleanerScheduler ?? ownScheduler : nil
     let opened = try Opening.open(
-      directory, options, scheduler: self.scheduler, cleanerScheduler: cleanerScheduler)
+      directory, options, scheduler: self.scheduler, cleanerScheduler: self.cleanerScheduler)
     state = Locked(.open(opened))
     observe(opened)
   }

@@ -17,7 +17,11 @@ public struct CleaningPolicy: Sendable, Hashable {
   public var idleDelay: Duration = .seconds(2)
 
   /// How much of the log is rewritten in a second, at most; nil for no limit. Counts for cleaning
-  /// in the background only.
+  /// in the background only, and while it keeps up.
+  ///
+  /// Where commits supersede faster than that, the limit is lifted when a fifth of what a store must hold
+  /// has gathered as garbage, beside one segment. Beyond that commits begin to wait for the cleaner, each
+  /// at most as long again as it took: at two fifths and two segments they go at half their speed.
   public var bytesPerSecond: Int? = 32 << 20
 
   /// By itself, with the defaults that the properties state.

@@ -44,7 +44,7 @@ struct Backup {
           engine.directory.index(info.fileId), to: target.index(info.fileId), info.indexLength,
           isDerived: true)
       } catch {
-        guard error.code == .inputOutput else { throw error }
+        guard error.code == .inputOutput || error.code == .staleReader else { throw error }
       }
     }
     for (position, log) in state.tail.enumerated() {
@@ -103,7 +103,7 @@ struct Backup {
       try to.synchronize()
       try to.close()
     } catch {
-      throw LogStoreError(error, "copy a file of the store", file: source)
+      throw engine.segmentFailure(error, "copy a file of the store", source)
     }
     guard position == length || isDerived else {
       throw .corrupt(

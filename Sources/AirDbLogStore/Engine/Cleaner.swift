@@ -10,6 +10,8 @@ package final class Cleaner: @unchecked Sendable {
   private var isStopped = false
   private var isScheduled = false
   private var isIdleCheckScheduled = false
+  /// When it looks for what is old enough to go, if that is scheduled.
+  private var agingDate: Int64?
 
   private var engine: Engine { writer.engine }
 
@@ -34,7 +36,8 @@ package final class Cleaner: @unchecked Sendable {
     considerIdle()
   }
 
-  /// Something was committed, or the store opened: look again when it has become quiet.
+  /// Something was committed, or consumers need less, or the store was opened: look again when it has
+  /// become quiet.
   package func considerIdle() {
     guard let scheduler else { return }
     let isNew = monitor.withLock { () -> Bool in
@@ -59,6 +62,10 @@ package final class Cleaner: @unchecked Sendable {
       considerIdle()
       return
     }
+    cleanIdle()
+  }
+
+  private func cleanIdle() {
     do throws(LogStoreError) {
       try writer.rollIfMostlyDead(keeping: engine.expectedRetention())
     } catch {
@@ -71,8 +78,45 @@ package final class Cleaner: @unchecked Sendable {
     monitor.withLock { isScheduled = false }
     do throws(LogStoreError) {
       _ = try run(urgency, isCancelled: { false })
+      try considerAging()
     } catch {
       report(error)
+    }
+  }
+
+  /// Looks again when something that is kept now has become too old to be kept.
+  private func considerAging() throws(LogStoreError) {
+    guard let scheduler, let date = try engine.nextAging() else { return }
+    let isNew = monitor.withLock { () -> Bool in
+      if isStopped || agingDate.map({ $0 <= date }) ?? false { return false }
+      agingDate = date
+      return true
+    }
+    guard isNew else { return }
+    let left = date - engine.platform.wallClockMilliseconds()
+    // The wall clock may be moved, or go on while the device sleeps.
+    let delay = min(max(left, 1), Self.longestDelay)
+    scheduler.schedule(afterMilliseconds: Int(delay)) { [weak self] in self?.checkAging(date) }
+  }
+
+  private static let longestDelay: Int64 = 3_600_000
+
+  private func checkAging(_ date: Int64) {
+    let mayGoOn = monitor.withLock { () -> Bool in
+      // An earlier date has taken the place of this one.
+      guard agingDate == date else { return false }
+      agingDate = nil
+      return !isStopped
+    }
+    guard mayGoOn else { return }
+    if engine.platform.wallClockMilliseconds() >= date {
+      cleanIdle()
+    } else {
+      do throws(LogStoreError) {
+        try considerAging()
+      } catch {
+        report(error)
+      }
     }
   }
 
@@ -90,6 +134,7 @@ package final class Cleaner: @unchecked Sendable {
   ) throws(LogStoreError) -> Compactor.Outcome {
     try begin()
     defer {
+      writer.brake.withLock { $0 = 0 }
       monitor.withLock {
         isRunning = false
         monitor.signalAll()
@@ -110,35 +155,34 @@ package final class Cleaner: @unchecked Sendable {
     let progress = progress.map { CompactionProgress($0) }
     try progress?.expect(engine.compactionEstimate().bytesToRead)
     // Who asks for it waits for it.
-    let limit = urgency == .everything ? nil : policy.bytesPerSecond
-    let throttle = limit.map { Throttle(bytesPerSecond: $0, isCancelled: isOver) }
+    let pace = urgency == .everything ? nil : Pace(writer, policy, isCancelled: isOver)
     let control = Compactor.Control(isCancelled: isOver) { bytes in
       progress?.add(bytes)
-      throttle?.spend(bytes)
+      pace?.spend(bytes)
     }
-    var result = try run(urgency, control)
+    var result = try run(urgency, control, pace)
     if let shortage {
       // What has been cleaned may have made the room for the rest.
       if result.segments == 0 { throw shortage }
       engine.waitForScheduled()
       try writer.rollIfCleanable(keeping: engine.expectedRetention())
-      result.add(try run(urgency, control))
+      result.add(try run(urgency, control, pace))
     }
     progress?.finish()
     return result
   }
 
   private func run(
-    _ urgency: CompactionPlan.Urgency, _ control: Compactor.Control
+    _ urgency: CompactionPlan.Urgency, _ control: Compactor.Control, _ pace: Pace?
   ) throws(LogStoreError) -> Compactor.Outcome {
     var result = Compactor.Outcome()
     var rules = engine.compactionRules
     // Each segment is rewritten at most once, so that it ends beside a busy writer.
     var fresh = Set<UInt64>()
     while true {
-      let candidates = try CompactionSurvey(
-        engine, keeping: try engine.expectedRetention()
-      ).candidates()
+      let survey = try CompactionSurvey(engine, keeping: try engine.expectedRetention())
+      let candidates = try survey.candidates()
+      pace?.adapt(to: candidates, in: survey.state)
       let plan = CompactionPlan.choose(
         candidates.map { fresh.contains($0.id) ? $0.withoutGarbage : $0 }, urgency, rules)
       guard let plan, fresh.isDisjoint(with: plan.segments) else { return result }
@@ -214,6 +258,41 @@ extension Engine {
       if scheduler.help() { continue }
       monitor.withLock { if !isDone.withLock({ $0 }) { monitor.wait() } }
     }
+  }
+}
+
+/// How fast a run in the background goes, and how much writers are held back for it.
+private final class Pace: Sendable {
+  private let writer: Writer
+  private let throttle: Throttle?
+  private let pressure = Locked<CleaningPressure?>(nil)
+
+  init(_ writer: Writer, _ policy: CleaningPolicy, isCancelled: @escaping @Sendable () -> Bool) {
+    self.writer = writer
+    throttle = policy.bytesPerSecond.map {
+      Throttle(writer.engine.platform, bytesPerSecond: $0, isCancelled: isCancelled)
+    }
+  }
+
+  /// Before each step: what there is to clean.
+  func adapt(to candidates: [CompactionPlan.Candidate], in state: Published) {
+    pressure.withLock {
+      $0 = CleaningPressure(
+        candidates, in: state, segmentBytes: writer.engine.options.segmentBytes)
+    }
+    _ = level()
+  }
+
+  /// So many bytes have been done.
+  func spend(_ bytes: Int) {
+    if level() == 0 { throttle?.spend(bytes) }
+  }
+
+  private func level() -> Double {
+    let state = writer.engine.snapshot
+    let level = pressure.withLock { $0?.level(in: state) ?? 0 }
+    writer.brake.withLock { $0 = level }
+    return level
   }
 }
 

@@ -67,10 +67,13 @@ package struct CompactionPlan: Sendable, Equatable {
       self.framing = min(framing, bytes)
     }
 
-    package var garbage: UInt64 {
+    package var garbage: UInt64 { framing + supersededBytes }
+
+    /// What of the garbage is records, about.
+    var supersededBytes: UInt64 {
       if records == 0 { return 0 }
       let part = Double(records - live) / Double(records)
-      return framing + UInt64(Double(bytes - framing) * part)
+      return UInt64(Double(bytes - framing) * part)
     }
   }
 

@@ -44,13 +44,17 @@ struct CompactionSurvey {
   /// How many records are superseded and kept by nobody.
   private func superseded(_ sealed: Published.Sealed) throws(LogStoreError) -> UInt64 {
     let info = sealed.segment.info
-    let all = info.recordCount - (info.entryCount - sealed.dead.count)
+    let all = sealed.supersededCount
     if all == 0 || info.firstSequence > retention.pinnedAfter { return 0 }
     let boundary = try boundary(of: sealed.segment, retention.keeps)
     if boundary.records == info.recordCount { return all }
-    var live: UInt64 = 0
-    try forEachLiveEntry(of: sealed) { _, entry in
-      if entry.place < boundary.place { live += 1 }
+    let basis = SurveyFindings.Basis(place: boundary.place, dead: sealed.dead.count)
+    let live = try sealed.segment.survey.live(basis) { () throws(LogStoreError) in
+      var live: UInt64 = 0
+      try forEachLiveEntry(of: sealed) { _, entry in
+        if entry.place < boundary.place { live += 1 }
+      }
+      return live
     }
     return boundary.records - min(live, boundary.records)
   }
@@ -98,7 +102,9 @@ struct CompactionSurvey {
     boundary.records += before
     var position = offset + UInt64(header.bodyStart)
     for _ in 0..<header.blockCount {
-      let block = try engine.blockHeader(of: segment, at: position)
+      let block = try engine.blockHeader(
+        try engine.segmentFile(segment.info.fileId), at: position
+      ).header
       if before < UInt64(block.firstRecord) + UInt64(block.recordCount) {
         boundary.place = SealedIndex.HlcEntry.place(
           position, Int(before) - Int(block.firstRecord))
@@ -128,27 +134,27 @@ struct CompactionSurvey {
     guard try engine.deletionCount(of: sealed.segment) > 0 else { return 0 }
     let boundary = try boundary(of: sealed.segment) { !retention.mayPurge(sequence: $0, date: $1) }
     if boundary.records == 0 { return 0 }
-    var ranks = Set<UInt64>()
-    try forEachLiveEntry(of: sealed) { rank, entry in
-      if entry.isDeletion, entry.place < boundary.place { ranks.insert(rank) }
-    }
-    if ranks.isEmpty { return 0 }
-    let (count, found) = try engine.reading { () throws(ReadFailure) in
-      try purgeable(ranks, position)
+    let basis = SurveyFindings.Basis(
+      place: boundary.place, dead: sealed.dead.count,
+      earlier: state.sealed[..<position].map(\.segment.info.fileId))
+    let found = try sealed.segment.survey.purgeable(basis) { () throws(LogStoreError) in
+      var ranks = Set<UInt64>()
+      try forEachLiveEntry(of: sealed) { rank, entry in
+        if entry.isDeletion, entry.place < boundary.place { ranks.insert(rank) }
+      }
+      if ranks.isEmpty { return SurveyFindings.Purgeable() }
+      return try engine.reading { () throws(ReadFailure) in try purgeable(ranks, position) }
     }
     // A few tombstones are not worth the rewrite of other segments.
-    if 20 * (UInt64(ranks.count) - count) >= sealed.segment.info.recordCount {
-      holders.formUnion(found)
-    }
-    return count
+    if 20 * found.held >= sealed.segment.info.recordCount { holders.formUnion(found.holders) }
+    return found.count
   }
 
   private func purgeable(
     _ ranks: Set<UInt64>, _ position: Int
-  ) throws(ReadFailure) -> (count: UInt64, holders: Set<UInt64>) {
+  ) throws(ReadFailure) -> SurveyFindings.Purgeable {
     let index = try engine.index(of: state.sealed[position].segment)
-    var count: UInt64 = 0
-    var holders = Set<UInt64>()
+    var result = SurveyFindings.Purgeable()
     for collection in index.collections {
       for place in collection.firstKey..<(collection.firstKey + collection.keyCount) {
         let key: SealedIndex.KeyEntry
@@ -162,13 +168,13 @@ struct CompactionSurvey {
         for earlier in state.sealed[..<position] {
           if try engine.holds(earlier.segment, key.hash, in: collection.name) {
             isHeld = true
-            holders.insert(earlier.segment.info.fileId)
+            result.holders.insert(earlier.segment.info.fileId)
           }
         }
-        if !isHeld { count += 1 }
+        if isHeld { result.held += 1 } else { result.count += 1 }
       }
     }
-    return (count, holders)
+    return result
   }
 
   // MARK: Small frames
@@ -249,22 +255,7 @@ extension Engine {
   func transactions(
     of segment: SealedSegment, _ header: FrameHeader, at offset: UInt64
   ) throws(LogStoreError) -> [Transaction] {
-    try transactions(try segmentFile(segment.info.fileId), header, at: offset)
-  }
-
-  /// The header of a block, whose own checksum has not been verified.
-  func blockHeader(
-    of segment: SealedSegment, at offset: UInt64
-  ) throws(LogStoreError) -> BlockHeader {
-    let file = try segmentFile(segment.info.fileId)
-    return try withUnsafeTemporaryAllocation(byteCount: BlockHeader.size, alignment: 8) {
-      (buffer) throws(LogStoreError) in
-      let got = try read(file, into: buffer, at: offset)
-      do throws(FormatError) {
-        return try BlockHeader.decode(UnsafeRawBufferPointer(rebasing: buffer[..<got]))
-      } catch {
-        throw .corrupt(error, file: file.path, base: offset)
-      }
-    }
+    let id = segment.info.fileId
+    return try transactions(try segmentFile(id), header, id, at: offset)
   }
 }

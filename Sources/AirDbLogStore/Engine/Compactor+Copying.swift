@@ -77,6 +77,7 @@ extension Compactor {
       if let failure { throw failure }
       control.step(frame.bytes.count)
     }
+    control.step(Int(input.segment.info.indexLength))
     return result
   }
 

@@ -8,19 +8,30 @@
 /// unknown what a crash would leave: the registry takes no more changes, and compactions may not
 /// rely on it, until the store is reopened.
 ///
-/// Usable from any thread. `@unchecked Sendable`: the variables are only touched inside `monitor`.
+/// Usable from any thread. `@unchecked Sendable`: `changeHook` is set before the first use, `openFile`
+/// is only touched inside `changes`, and the rest has locks of its own.
 package final class ConsumerRegistry: @unchecked Sendable {
   private let directory: StoreDirectory
   private let storeId: StoreId
   private let isReadOnly: Bool
-  private let monitor = Monitor()
-  /// What is on disk; nil: no file.
-  private var file: ConsumerFile?
-  private var isLoaded = false
-  /// Whether what is on disk is what `file` says, durably.
-  private var isSettled = false
+  /// Held for the length of a change, with its I/O. Changes of `state` are made inside of it.
+  private let changes = Monitor()
+  /// What is known; held for a moment only, so that a look at consumers never waits for a sync.
+  private let state = Locked(State())
   private var openFile: OpenFile?
-  private var refusal: LogStoreError?
+
+  /// Told when something has changed, so that less may have to be kept. Set before the first use.
+  package var changeHook: (@Sendable () -> Void)?
+
+  private struct State: Sendable {
+    /// What is on disk; nil: no file.
+    var file: ConsumerFile?
+    var isLoaded = false
+    /// Whether what is on disk is what `file` says, durably.
+    var isSettled = false
+    /// Why nothing can be changed any more.
+    var refusal: LogStoreError?
+  }
 
   /// Raised by every change that may ask for more to be kept, before that is made. Compactions hold
   /// the monitor while they take effect.
@@ -36,11 +47,8 @@ package final class ConsumerRegistry: @unchecked Sendable {
   /// The consumers now.
   package var consumers: [ConsumerTable.Entry] {
     get throws(LogStoreError) {
-      try monitor.withLock { () throws(LogStoreError) in
-        if let refusal, refusal.code == .closed { throw refusal }
-        try load()
-        return file?.current?.consumers ?? []
-      }
+      if let refusal = state.withLock({ $0.refusal }), refusal.code == .closed { throw refusal }
+      return try loaded()?.consumers ?? []
     }
   }
 
@@ -57,8 +65,8 @@ package final class ConsumerRegistry: @unchecked Sendable {
   /// Ends all use of the file. Called before the writer's lock is given back; waits for a change
   /// under way.
   package func close() {
-    monitor.withLock {
-      refusal = LogStoreError(.closed, "The store has been closed.")
+    changes.withLock {
+      state.withLock { $0.refusal = LogStoreError(.closed, "The store has been closed.") }
       openFile = nil
     }
   }
@@ -112,19 +120,22 @@ extension ConsumerRegistry {
   package func advance(
     _ consumer: ConsumerTable.Entry, to place: ConsumerTable.Place, resets: UInt64? = nil
   ) throws(LogStoreError) {
-    try monitor.withLock { () throws(LogStoreError) in
+    let hasAdvanced = try changes.withLock { () throws(LogStoreError) in
       try checkWritable()
       try load()
+      let (file, isSettled) = state.withLock { ($0.file, $0.isSettled) }
       guard let file, var table = file.current,
         let index = table.index(named: consumer.name),
         table.consumers[index].number == consumer.number
       else { throw Self.notFound(consumer.name) }
       let entry = table.consumers[index]
       guard entry.place.sequence < place.sequence, resets == nil || resets == entry.resets
-      else { return }
+      else { return false }
       table.consumers[index].place = place
       if isSettled { try write(table, into: file) } else { try replace(with: table) }
+      return true
     }
+    if hasAdvanced { changeHook?() }
   }
 
   /// Moves a consumer to any place. The commit must be durable.
@@ -147,20 +158,21 @@ extension ConsumerRegistry {
 
   /// Removes all consumers, even if the file is damaged.
   package func retireAll() throws(LogStoreError) {
-    try monitor.withLock { () throws(LogStoreError) in
+    try changes.withLock { () throws(LogStoreError) in
       try checkWritable()
+      var known: ConsumerTable?
       do throws(LogStoreError) {
         try load()
-        guard file != nil else { return }
+        guard let file = state.withLock({ $0.file }) else { return }
+        known = file.current
       } catch {
         guard error.code == .corrupt else { throw error }
-        file = nil
       }
-      var table = file?.current ?? ConsumerTable()
+      var table = known ?? ConsumerTable()
       table.consumers = []
       try replace(with: table)
-      isLoaded = true
     }
+    changeHook?()
   }
 
   private static func index(
@@ -176,15 +188,16 @@ extension ConsumerRegistry {
   private func change(
     _ body: (inout ConsumerTable) throws(LogStoreError) -> Void
   ) throws(LogStoreError) {
-    try monitor.withLock { () throws(LogStoreError) in
+    try changes.withLock { () throws(LogStoreError) in
       try checkWritable()
       try load()
       // No compaction that began before this takes effect any more; one that begins now waits.
       effect.withLock { revision.withLock { $0 += 1 } }
-      var table = file?.current ?? ConsumerTable()
+      var table = current ?? ConsumerTable()
       try body(&table)
       try replace(with: table)
     }
+    changeHook?()
   }
 }
 
@@ -194,16 +207,17 @@ extension ConsumerRegistry {
   /// The consumers as a compaction found them, durably.
   package struct Reading: Sendable {
     package var consumers: [ConsumerTable.Entry]
-    fileprivate var revision: UInt64
+    /// Nil: nothing may be cleaned away on the word of this.
+    fileprivate var revision: UInt64?
   }
 
   /// The consumers, after they have been made durable if need be: what is cleaned away on the word of
   /// a position must not be asked for again after a crash.
   package func settled() throws(LogStoreError) -> Reading {
-    try monitor.withLock { () throws(LogStoreError) in
+    try changes.withLock { () throws(LogStoreError) in
       try checkWritable()
       try load()
-      let table = file?.current
+      let (table, isSettled) = state.withLock { ($0.file?.current, $0.isSettled) }
       // A process that died, or one whose sync failed, may have left it in the cache of the system,
       // where another sync need not write it.
       if let table, !isSettled { try replace(with: table) }
@@ -211,40 +225,34 @@ extension ConsumerRegistry {
     }
   }
 
-  /// The consumers as they are, for estimates: nothing may be cleaned away on the word of this.
+  /// The consumers as they are, for estimates: no compaction takes effect on the word of this.
   func glimpse() throws(LogStoreError) -> Reading {
-    try monitor.withLock { () throws(LogStoreError) in
-      try load()
-      return Reading(
-        consumers: file?.current?.consumers ?? [], revision: revision.withLock { $0 })
-    }
+    Reading(consumers: try loaded()?.consumers ?? [], revision: nil)
   }
 
   /// The consumers as a copy of the store has them, as the bytes of a file; nil if there never was
   /// one. None is beyond the end of the copy. A damaged file is copied as it is.
   package func copy(until end: () -> LogEnd) throws(LogStoreError) -> [UInt8]? {
-    try monitor.withLock { () throws(LogStoreError) in
-      do throws(LogStoreError) {
-        try load()
-      } catch {
-        guard error.code == .corrupt else { throw error }
-        return try directory.contents(
-          of: directory.consumers, limit: ConsumerFile.greatestLength)
-      }
-      guard var table = file?.current else { return nil }
-      let end = end()
-      for index in table.consumers.indices
-      where table.consumers[index].place.sequence > end.sequence {
-        table.consumers[index].place.sequence = end.sequence
-        table.consumers[index].place.checksum = end.checksum
-      }
-      return ConsumerFile.make(table, storeId: storeId).bytes
+    let known: ConsumerTable?
+    do throws(LogStoreError) {
+      known = try loaded()
+    } catch {
+      guard error.code == .corrupt else { throw error }
+      return try directory.contents(of: directory.consumers, limit: ConsumerFile.greatestLength)
     }
+    guard var table = known else { return nil }
+    let end = end()
+    for index in table.consumers.indices
+    where table.consumers[index].place.sequence > end.sequence {
+      table.consumers[index].place.sequence = end.sequence
+      table.consumers[index].place.checksum = end.checksum
+    }
+    return ConsumerFile.make(table, storeId: storeId).bytes
   }
 
   /// Reads the file anew. Throws `corrupt` if it cannot be used.
   package func check() throws(LogStoreError) {
-    try monitor.withLock { () throws(LogStoreError) in _ = try read() }
+    try changes.withLock { () throws(LogStoreError) in _ = try read() }
   }
 
   /// Runs `body`, by which a compaction takes effect, unless a consumer may ask for more since the
@@ -265,11 +273,28 @@ extension ConsumerRegistry {
   /// How often a reader looks again at a file that the writer is changing.
   private static let attempts = 16
 
+  /// The table in force, nil if there is no file. Waits for a change that is under way only if the file
+  /// has not been read yet.
+  private func loaded() throws(LogStoreError) -> ConsumerTable? {
+    let (isLoaded, table) = state.withLock { ($0.isLoaded, $0.file?.current) }
+    if isLoaded { return table }
+    return try changes.withLock { () throws(LogStoreError) in
+      try load()
+      return current
+    }
+  }
+
+  private var current: ConsumerTable? { state.withLock { $0.file?.current } }
+
+  /// Reads the file on first use. Only inside `changes`, as is all that follows.
   private func load() throws(LogStoreError) {
-    if isLoaded { return }
-    file = try read()
-    isLoaded = true
-    isSettled = file == nil
+    if state.withLock({ $0.isLoaded }) { return }
+    let found = try read()
+    state.withLock { state in
+      state.file = found
+      state.isLoaded = true
+      state.isSettled = found == nil
+    }
   }
 
   private func read() throws(LogStoreError) -> ConsumerFile? {
@@ -295,7 +320,7 @@ extension ConsumerRegistry {
   }
 
   private func checkWritable() throws(LogStoreError) {
-    if let refusal { throw refusal }
+    if let refusal = state.withLock({ $0.refusal }) { throw refusal }
     if isReadOnly { throw LogStoreError(.readOnly, "The store is open read-only.") }
   }
 
@@ -331,13 +356,13 @@ extension ConsumerRegistry {
     } catch {
       throw unknown(error, "save the position of a consumer")
     }
-    file?.slots[slot] = table
+    state.withLock { $0.file?.slots[slot] = table }
   }
 
   /// Puts a new file with the table in the place of the one before.
   private func replace(with changed: ConsumerTable) throws(LogStoreError) {
     var table = changed
-    table.generation = (file?.current?.generation ?? 0) + 1
+    table.generation = (current?.generation ?? 0) + 1
     let (next, bytes) = ConsumerFile.make(table, storeId: storeId)
     do throws(SystemError) {
       try withBytes(of: bytes) { (bytes) throws(SystemError) in
@@ -349,15 +374,18 @@ extension ConsumerRegistry {
       throw LogStoreError(error, "write the consumer file", file: directory.newConsumers)
     }
     openFile = nil
-    isSettled = false
+    state.withLock { $0.isSettled = false }
     do throws(SystemError) {
       try directory.rename(directory.newConsumers, to: directory.consumers)
       try directory.synchronizeDirectory()
     } catch {
       throw outcome(error, "replace the consumer file")
     }
-    file = next
-    isSettled = true
+    state.withLock { state in
+      state.file = next
+      state.isLoaded = true
+      state.isSettled = true
+    }
   }
 
   /// For want of space, descriptors or permission nothing has happened that another attempt would
@@ -374,7 +402,7 @@ extension ConsumerRegistry {
       .outcomeUnknown,
       "Could not \(action): \(error.description). Whether that was changed is unknown; no consumer can be changed until the store is reopened.",
       file: directory.consumers, errno: error.errno)
-    refusal = unknown
+    state.withLock { $0.refusal = unknown }
     return unknown
   }
 }

@@ -15,6 +15,7 @@ package final class Engine: Sendable {
   package let scheduler: any Scheduler
   package let fileIds: FileIds
   package let consumers: ConsumerRegistry
+  package let knownTables = KnownTables()
   /// The writer's lock; nil when open read-only.
   package let writerLock: WriterLock?
   /// Why what was read earlier must not be read on, once that is so.

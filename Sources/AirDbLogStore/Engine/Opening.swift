@@ -186,6 +186,8 @@ package enum Opening {
     writer.cleanerHook = { [weak cleaner] hasSealed in
       if hasSealed { cleaner?.consider() } else { cleaner?.considerIdle() }
     }
+    engine.consumers.changeHook = { [weak cleaner] in cleaner?.considerIdle() }
+    cleaner.considerIdle()
     return Opened(engine: engine, writer: writer, cleaner: cleaner)
   }
 
@@ -379,6 +381,7 @@ package enum Opening {
         ($0.segment.info.fileId, $0.segment)
       })
     var lastError: LogStoreError?
+    var hasMovedOn = false
     for _ in 0..<attempts {
       guard let manifest = try directory.readManifest() else {
         // A manifest is replaced by a rename: it is absent only where there is no store.
@@ -429,9 +432,11 @@ package enum Opening {
           throw error
         }
         lastError = error
+        hasMovedOn = try directory.readManifest()?.generation != manifest.generation
       }
     }
-    if let lastError, lastError.code == .corrupt { throw lastError }
+    // Under another manifest files are missing that were replaced, and nothing is damaged.
+    if let lastError, lastError.code == .corrupt, !hasMovedOn { throw lastError }
     throw LogStoreError(
       .staleReader,
       "The writer changed the files \(attempts) times while the store was being opened; the last time: \(lastError?.message ?? "").",

@@ -29,9 +29,9 @@ struct PackedWriter: ~Copyable {
   }
 
   /// Raw bytes, records, and bytes of the blocks that hold them, at which a frame is written.
-  private static let frameBytes = 1 << 20
+  private let frameBytes: Int
   private static let frameRecords = 8_192
-  private static let frameHeldBytes = 4 << 20
+  private let frameHeldBytes: Int
 
   /// Records added so far.
   private(set) var rowCount = 0
@@ -44,6 +44,10 @@ struct PackedWriter: ~Copyable {
   ) throws(LogStoreError) {
     self.engine = engine
     self.fileId = fileId
+    // In proportion to the segments, since where these are small so is the heap.
+    let segmentBytes = Int(clamping: engine.options.segmentBytes)
+    frameBytes = min(max(segmentBytes / 8, 256 << 10), 1 << 20)
+    frameHeldBytes = min(max(segmentBytes / 4, 256 << 10), 4 << 20)
     log = RowLog(fileId: fileId, base: 0, expecting: expecting)
     encoder = BlockEncoder(target: engine.options.blockBytes)
     end = LogEnd(
@@ -81,8 +85,8 @@ struct PackedWriter: ~Copyable {
       transactions[transactions.count - 1].recordCount += 1
     } else {
       // A frame holds whole commits, so that each has one place.
-      if pendingBytes >= Self.frameBytes || pending.count >= Self.frameRecords
-        || heldBytes >= Self.frameHeldBytes
+      if pendingBytes >= frameBytes || pending.count >= Self.frameRecords
+        || heldBytes >= frameHeldBytes
       {
         try flush()
       }

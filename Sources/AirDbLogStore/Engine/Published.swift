@@ -25,9 +25,16 @@ package struct Published: Sendable {
   /// Whether `sealed[i].dead` has been loaded.
   package var hasLiveness = true
 
+  package init() {}
+
   package struct Sealed: Sendable {
     package let segment: SealedSegment
     package var dead: DeadBits
+
+    package init(segment: SealedSegment, dead: DeadBits) {
+      self.segment = segment
+      self.dead = dead
+    }
   }
 
   package struct Greatest: Sendable {
@@ -63,6 +70,8 @@ package final class SealedSegment: Sendable {
   let isPacked = Locked<Bool?>(nil)
   /// How many of its entries are deletions, once they have been counted.
   let deletionCount = Locked<UInt64?>(nil)
+  /// What surveys have found in its index.
+  let survey = SurveyFindings()
 
   /// `hold` and `frames` are those of the rows it was sealed from, if readers may still use those.
   package init(

@@ -154,7 +154,7 @@ extension Engine {
       throw .corrupt("a table past the blocks behind it", file: open.path, offset: start)
     }
     var left = UInt64(block.header.firstRecord) + UInt64(place.slot)
-    for transaction in try transactions(open, header, at: start) {
+    for transaction in try transactions(open, header, place.file, at: start) {
       if left < UInt64(transaction.recordCount) { return transaction.sequence }
       left -= UInt64(transaction.recordCount)
     }
@@ -163,9 +163,9 @@ extension Engine {
       offset: start + UInt64(FrameHeader.size))
   }
 
-  /// The transaction table of a packed frame.
+  /// The transaction table of a packed frame, whose checksum is verified.
   func transactions(
-    _ open: OpenFile, _ header: FrameHeader, at start: UInt64
+    _ open: OpenFile, _ header: FrameHeader, _ file: UInt64, at start: UInt64
   ) throws(LogStoreError) -> [Transaction] {
     var table = [UInt8](repeating: 0, count: Int(header.tableLength))
     do throws(SystemError) {
@@ -177,12 +177,51 @@ extension Engine {
     } catch {
       throw LogStoreError(error, "read a segment", file: open.path)
     }
+    let checksum = withBytes(of: table) { Checksum.crc($0) }
+    if knownTables.checksum(file, start) != checksum {
+      try verify(checksum, open, header, at: start)
+      knownTables.note(file, start, checksum)
+    }
     do throws(FormatError) {
       return try withBytes(of: table) { (bytes) throws(FormatError) in
         try TransactionTable.decode(bytes)
       }
     } catch {
       throw .corrupt(error, file: open.path, base: start)
+    }
+  }
+
+  /// Checks a table by the checksum of its frame's body, which covers it and the blocks' checksums.
+  private func verify(
+    _ table: UInt32, _ open: OpenFile, _ header: FrameHeader, at start: UInt64
+  ) throws(LogStoreError) {
+    var checksum = table
+    var position = start + UInt64(header.bodyStart)
+    for _ in 0..<header.blockCount {
+      guard position < start + header.length else { break }
+      let (block, blockChecksum) = try blockHeader(open, at: position)
+      checksum = Checksum.crc(blockChecksum, from: checksum)
+      position += block.length
+    }
+    guard checksum == header.bodyChecksum else {
+      throw .corrupt(
+        "the checksum of a frame's body does not match", file: open.path, offset: start)
+    }
+  }
+
+  /// The header of a block and the checksum that it states, which has not been verified.
+  func blockHeader(
+    _ open: OpenFile, at offset: UInt64
+  ) throws(LogStoreError) -> (header: BlockHeader, checksum: UInt32) {
+    try withUnsafeTemporaryAllocation(byteCount: BlockHeader.size, alignment: 8) {
+      (buffer) throws(LogStoreError) in
+      let got = try read(open, into: buffer, at: offset)
+      do throws(FormatError) {
+        let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<got])
+        return (try BlockHeader.decode(bytes), bytes.load(UInt32.self, at: 0))
+      } catch {
+        throw .corrupt(error, file: open.path, base: offset)
+      }
     }
   }
 

@@ -65,4 +65,33 @@ extension Engine {
     }
     return result
   }
+  /// When something that is only kept for its age will have reached that, in milliseconds since 1970,
+  /// though nothing else happens; nil if there is nothing like that.
+  func nextAging() throws(LogStoreError) -> Int64? {
+    let consumers = try consumers.glimpse().consumers
+    let state = snapshot
+    let now = platform.wallClockMilliseconds()
+    var ages: [Int64] = options.historyMilliseconds > 0 ? [options.historyMilliseconds] : []
+    for consumer in consumers where consumer.place.sequence < state.end.sequence {
+      if case .history(let age?, _) = consumer.retention { ages.append(age) }
+    }
+    let tombstones = options.tombstoneMilliseconds.map { ages + [$0] }
+    var next: Int64?
+    func add(_ ages: [Int64], _ date: Int64) {
+      for age in ages {
+        // Behind the last moment at which it is kept.
+        let (end, overflow) = date.addingReportingOverflow(age)
+        if !overflow, end >= now, end < .max { next = min(next ?? .max, end + 1) }
+      }
+    }
+    for sealed in state.sealed {
+      if let tombstones {
+        add(tombstones, sealed.segment.info.lastCommitDate)
+      } else if sealed.supersededCount > 0 {
+        add(ages, sealed.segment.info.lastCommitDate)
+      }
+    }
+    if !state.tail.isEmpty { add(ages, state.commitDate) }
+    return next
+  }
 }

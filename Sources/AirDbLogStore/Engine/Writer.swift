@@ -4,8 +4,8 @@ internal import HlcText
 /// durable state.
 ///
 /// Invariants:
-/// - Everything but `queue`, `failure`, the hooks, `syncState`, `syncTarget` and `reduced` is touched by
-///   the leader of the commit queue only.
+/// - Everything but `queue`, `failure`, the hooks, `syncState`, `syncTarget`, `reduced` and `brake` is
+///   touched by the leader of the commit queue only.
 /// - Rows of a frame are in the active log before the frame is written, and visible only after it has
 ///   reached its durability level.
 /// - All frames of a group go to one segment: before a segment is rolled over, what is staged is
@@ -76,6 +76,10 @@ package final class Writer: @unchecked Sendable {
   let syncState = Locked(SyncState())
   let syncTarget = Locked(SyncTarget())
   private let reduced = Locked(false)
+  /// How much the cleaner needs writers to wait for it, 0...1.
+  package let brake = Locked(0.0)
+  /// Nanoseconds that are to be waited yet.
+  private var braking: UInt64 = 0
 
   struct Staged {
     var request: CommitRequest
@@ -148,6 +152,26 @@ extension Writer {
   }
 
   private func lead(_ group: [CommitRequest]) {
+    let brake = brake.withLock { $0 }
+    let start = brake > 0 ? engine.platform.uptimeNanoseconds() : 0
+    commit(group)
+    if brake > 0 { wait(brake * Double(engine.platform.uptimeNanoseconds() - start)) }
+  }
+
+  /// Lets the cleaner catch up, after the callers have been answered: with the brake full on, as long
+  /// as the group took, so that writers keep half their speed.
+  private func wait(_ nanoseconds: Double) {
+    braking += UInt64(nanoseconds)
+    // A sleep is not exact, so that short ones would be too long.
+    guard braking >= Self.leastWait else { return }
+    engine.platform.sleep(nanoseconds: min(braking, Self.greatestWait))
+    braking = 0
+  }
+
+  private static let leastWait: UInt64 = 2_000_000
+  private static let greatestWait: UInt64 = 20_000_000
+
+  private func commit(_ group: [CommitRequest]) {
     queue.doPostedJobs()
     for request in group {
       do throws(LogStoreError) {

@@ -109,6 +109,10 @@ package final class MemoryPlatform: Platform {
 
   package func wallClockMilliseconds() -> Int64 { system.wallClockMilliseconds() }
 
+  package func uptimeNanoseconds() -> UInt64 { system.uptimeNanoseconds() }
+
+  package func sleep(nanoseconds: UInt64) { system.sleep(nanoseconds: nanoseconds) }
+
   package func fillRandom(_ buffer: UnsafeMutableRawBufferPointer) throws(SystemError) {
     try system.fillRandom(buffer)
   }

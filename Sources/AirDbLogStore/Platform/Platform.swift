@@ -82,6 +82,12 @@ package protocol Platform: Sendable {
   /// Milliseconds since 1970 by the wall clock, which may jump either way.
   func wallClockMilliseconds() -> Int64
 
+  /// Nanoseconds since some moment, by a clock that never goes back.
+  func uptimeNanoseconds() -> UInt64
+
+  /// Blocks this thread for at least so long, by the clock of ``uptimeNanoseconds()``.
+  func sleep(nanoseconds: UInt64)
+
   /// Fills the buffer with bytes that cannot be predicted.
   func fillRandom(_ buffer: UnsafeMutableRawBufferPointer) throws(SystemError)
 

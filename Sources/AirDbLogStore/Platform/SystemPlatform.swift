@@ -164,6 +164,25 @@ package struct SystemPlatform: Platform {
     return Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000
   }
 
+  package func uptimeNanoseconds() -> UInt64 {
+    var now = timespec()
+    precondition(clock_gettime(CLOCK_MONOTONIC, &now) == 0, "the system has no steady clock")
+    return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
+  }
+
+  package func sleep(nanoseconds: UInt64) {
+    let end = uptimeNanoseconds() &+ nanoseconds
+    var now = end &- nanoseconds
+    while now < end {
+      let left = end - now
+      var time = timespec(
+        tv_sec: .init(left / 1_000_000_000), tv_nsec: .init(left % 1_000_000_000))
+      // A signal ends it early.
+      nanosleep(&time, nil)
+      now = uptimeNanoseconds()
+    }
+  }
+
   package func fillRandom(_ buffer: UnsafeMutableRawBufferPointer) throws(SystemError) {
     guard let start = buffer.baseAddress else { return }
     #if canImport(Darwin)
