@@ -120,14 +120,27 @@ enum MicroBenchmarks {
           }
         }
       },
-      measure("blocks: build a record", items: samples.decoded.reduce(0) { $0 + $1.rows.count }) {
-        samples.decoded.reduce(0) { sum, block in
-          block.rows.indices.reduce(sum) {
-            $0 &+ UInt64((try? block.record($1))?.payload.count ?? 0)
-          }
+      measure("blocks: read a record, all of a block", items: records.count) {
+        samples.stored.reduce(0) { sum, block in
+          read(0..<Int(block.header.recordCount), of: block, sum)
+        }
+      },
+      measure("blocks: read one record of a block", items: samples.stored.count) {
+        samples.stored.reduce(0) { sum, block in
+          read([Int(block.header.recordCount) / 2], of: block, sum)
         }
       },
     ]
+  }
+
+  private static func read(
+    _ slots: some Sequence<Int>, of block: StoredBlock, _ sum: UInt64
+  ) -> UInt64 {
+    guard let reader = try? BlockReader(block) else { return sum }
+    var shared = SharedFields()
+    return slots.reduce(sum) {
+      $0 &+ UInt64((try? reader.record($1, sharing: &shared))?.payload.count ?? 0)
+    }
   }
 
   private static func indexes(_ samples: Samples) -> [Result] {

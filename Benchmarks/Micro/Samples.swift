@@ -12,7 +12,7 @@ struct Samples {
   let text: [UInt8]
   let compressed: [UInt8]
   private(set) var blocks: [[UInt8]] = []
-  private(set) var decoded: [DecodedBlock] = []
+  private(set) var stored: [StoredBlock] = []
   private(set) var log: RowLog
   private(set) var index: SealedIndex
 
@@ -42,7 +42,7 @@ struct Samples {
     let starts = encode(into: &frame) + [frame.count]
     let bytes = frame.bytes
     blocks = zip(starts, starts.dropFirst()).map { Array(bytes[$0..<$1]) }
-    decoded = try blocks.map { try $0.withUnsafeBytes { try DecodedBlock($0) } }
+    stored = try blocks.map { try $0.withUnsafeBytes { try StoredBlock($0) } }
   }
 
   private static let words = [

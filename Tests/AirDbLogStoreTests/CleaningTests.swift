@@ -59,7 +59,7 @@ import Testing
             }[...]
             try FrameReader(frame).forEachBlock { block, _ throws(FormatError) in
               for slot in block.rows.indices {
-                result.append((try block.record(slot).id, sequences.removeFirst()))
+                result.append((try block.id(slot), sequences.removeFirst()))
               }
             }
           } catch {

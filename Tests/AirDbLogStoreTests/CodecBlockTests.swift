@@ -32,7 +32,7 @@ import Testing
 
     for (record, place) in zip(records, sample.places) {
       let block = decoded[place.block]
-      #expect(try block.record(place.slot) == record)
+      #expect(try sample.record(at: place) == record)
       let id = block.withId(place.slot) { Array($0) }
       #expect(id == Array(record.id.utf8))
       #expect(block.collection(place.slot).utf8.elementsEqual(record.collection.utf8))
@@ -49,13 +49,40 @@ import Testing
     }
   }
 
+  @Test(arguments: 0..<12 as Range<UInt64>)
+  func `A reader gives single records, in any order, of one block after the other`(
+    seed: UInt64
+  ) throws {
+    var options = RecordGenerator.Options()
+    options.payload = 0...[0, 30, 500, 3_000][Int(seed % 4)]
+    var generator = RecordGenerator(seed: seed, options: options)
+    let sample = FrameSample(generator.batch(300), target: [1, 1_024, 8_192][Int(seed % 3)])
+    let blocks = try sample.blocks.indices.map { number in
+      try sample.block(number).withUnsafeBytes { try StoredBlock($0) }
+    }
+    let reader = try BlockReader(blocks[0])
+    var shared = SharedFields()
+    for number in blocks.indices.shuffled(using: &generator.random) {
+      try reader.open(blocks[number])
+      let places = sample.places.indices.filter { sample.places[$0].block == number }
+      for place in places.shuffled(using: &generator.random).prefix(1 + generator.below(60)) {
+        let slot = sample.places[place].slot
+        #expect(try reader.record(slot, sharing: &shared) == sample.records[place])
+        #expect(try reader.id(slot) == Array(sample.records[place].id.utf8))
+        #expect(
+          try reader.row(slot).contentChecksum
+            == withBytes(of: sample.records[place]) { $0.contentChecksum })
+      }
+      #expect(throws: FormatError.self) { try reader.row(places.count) }
+    }
+  }
+
   @Test func `Texts in plain order come back too`() throws {
     let texts = ["1700000000000-0-n", "a", "\u{0}", "\u{E9}", String(repeating: "x", count: 1_024)]
     let records = texts.map { change("id", $0) }
     let sample = FrameSample(records, target: 64, format: .utf8Order)
     for (record, place) in zip(records, sample.places) {
-      let block = try sample.block(place.block).withUnsafeBytes { try DecodedBlock($0) }
-      #expect(try block.record(place.slot) == record)
+      #expect(try sample.record(at: place) == record)
     }
   }
 
@@ -124,10 +151,8 @@ import Testing
         for bit in 0..<min(block.count * 8, 6_000) {
           var other = block
           other[bit / 8] ^= 1 << UInt8(bit % 8)
-          if let decoded = try? other.withUnsafeBytes({ try DecodedBlock($0) }) {
-            exercise(decoded)
-            exercise(decoded, .utf8Order)
-          }
+          exercise(other)
+          exercise(other, .utf8Order)
         }
         for _ in 0..<2_000 {
           var other = block
@@ -135,15 +160,13 @@ import Testing
             other[generator.below(other.count)] =
               [0, 1, 0x7F, 0x80, 0xFF, UInt8(generator.below(256))][generator.below(6)]
           }
-          if let decoded = try? other.withUnsafeBytes({ try DecodedBlock($0) }) {
-            exercise(decoded)
-          }
+          exercise(other)
         }
       }
     }
     for round in 0..<5_000 {
       let noise = generator.random.bytes(round % 200)
-      _ = try? noise.withUnsafeBytes { try DecodedBlock($0) }
+      exercise(noise)
     }
   }
 }

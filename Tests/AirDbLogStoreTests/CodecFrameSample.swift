@@ -46,6 +46,13 @@ struct FrameSample {
   /// The bytes of a block.
   func block(_ number: Int) -> [UInt8] { Array(bytes[blocks[number]]) }
 
+  /// The record at a place, read alone.
+  func record(at place: (block: Int, slot: Int)) throws -> ChangeRecord {
+    let stored = try block(place.block).withUnsafeBytes { try StoredBlock($0) }
+    var shared = SharedFields()
+    return try BlockReader(stored).record(place.slot, sharing: &shared)
+  }
+
   /// Whether the checksum of a block holds at its place.
   func isIntact(_ block: [UInt8], _ number: Int) -> Bool {
     block.withUnsafeBytes {
@@ -55,13 +62,35 @@ struct FrameSample {
   }
 }
 
-/// Everything that can be asked of a decoded block, so that hostile bytes show what they can do.
-func exercise(_ block: DecodedBlock, _ format: HlcFormat = .hybrid) {
-  for slot in block.rows.indices {
-    _ = try? block.record(slot)
-    _ = try? block.withFields(slot) { $0.contentChecksum }
-    _ = try? block.withHlcKey(slot, format: format) { $1 &+ $2 &+ UInt64($3.count) }
-    _ = block.withId(slot) { $0.count }
-    _ = block.collection(slot)
+/// Everything that can be asked of a block, so that hostile bytes show what they can do: of all of it,
+/// and of single records. What both give must be the same.
+func exercise(_ bytes: [UInt8], _ format: HlcFormat = .hybrid) {
+  let decoded = try? bytes.withUnsafeBytes { try DecodedBlock($0) }
+  if let decoded {
+    for slot in decoded.rows.indices {
+      _ = try? decoded.withFields(slot) { $0.contentChecksum }
+      _ = try? decoded.withHlcKey(slot, format: format) { $1 &+ $2 &+ UInt64($3.count) }
+      _ = decoded.withId(slot) { $0.count }
+      _ = decoded.collection(slot)
+      _ = try? decoded.id(slot)
+    }
+  }
+  guard let stored = try? bytes.withUnsafeBytes({ try StoredBlock($0) }),
+    let reader = try? BlockReader(stored)
+  else {
+    #expect(decoded == nil)
+    return
+  }
+  var shared = SharedFields()
+  for slot in [0, Int(stored.header.recordCount) - 1] + Array(0..<Int(stored.header.recordCount)) {
+    let record = try? reader.record(slot, sharing: &shared)
+    guard let decoded else { continue }
+    let fields = try? decoded.withFields(slot) { fields in
+      [fields.collection, fields.id, fields.hlc, fields.payload].map { Array($0) }
+    }
+    if let record, let fields {
+      let texts = [record.collection, record.id, record.hlcTimestamp].map { Array($0.utf8) }
+      #expect(texts + [Array(record.payload)] == fields)
+    }
   }
 }

@@ -85,6 +85,11 @@ extension CrashWriter {
         cursor = page.next
         if page.isLast { break }
       }
+      // In another order too: what a sweep passes in order does not stay.
+      for number in 0..<count {
+        let key = record(number * 7_919 % count, kind: kind)
+        _ = try store.record(forKey: RecordKey(collection: key.collection, id: key.id))
+      }
       let cache = try store.statistics().cacheBytes
       say("\(cacheBytes) heap \(HeapSampler.inUse - before) cache \(cache)")
       try store.close()

@@ -19,7 +19,9 @@ extension ChangeStore {
         }
       }
       guard let place else { return nil }
-      return try engine.record(at: place)
+      return try engine.withRecordReader { (reader) throws(LogStoreError) in
+        try reader.record(at: place, of: engine)
+      }
     }
   }
 

@@ -15,7 +15,8 @@ public struct Configuration: Sendable {
   /// What commits survive. Not recorded in the store.
   public var durability: Durability = .powerLoss
 
-  /// The size of the cache of decoded blocks and index pages, in bytes. A store has its own.
+  /// The size of the cache of blocks, as they are stored, and of index pages, in bytes. A store has
+  /// its own.
   public var cacheBytes: Int = 16 << 20
 
   /// The author label of commits that are given none; at most 1,024 bytes of UTF-8.

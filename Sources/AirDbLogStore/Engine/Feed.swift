@@ -134,10 +134,10 @@ private final class SealedSource {
   let fileId: UInt64
   private let sealed: Published.Sealed
   private let index: SealedIndex
-  private var rank: UInt64
-  private var page: IndexPage
-  private(set) var entry: SealedIndex.HlcEntry
-  private var knownNode: (number: UInt32, bytes: [UInt8]) = (0, [])
+  @exclusivity(unchecked) private var rank: UInt64
+  @exclusivity(unchecked) private var page: IndexPage
+  @exclusivity(unchecked) private(set) var entry: SealedIndex.HlcEntry
+  @exclusivity(unchecked) private var knownNode: (number: UInt32, bytes: [UInt8]) = (0, [])
 
   /// Nil if there is no live entry behind the cursor.
   init?(

@@ -26,11 +26,15 @@ extension Engine {
     package func record() throws(LogStoreError) -> ChangeRecord {
       let engine = source.engine
       if let ended = engine.ended.withLock({ $0 }) { throw ended }
-      let block = try engine.block(place.file, place.block)
-      let record = try engine.record(place, in: block)
+      let (record, checksum) = try engine.withRecordReader { (reader) throws(LogStoreError) in
+        (
+          try reader.record(at: place, of: engine),
+          try reader.row(at: place, of: engine).1.contentChecksum
+        )
+      }
       // The same bytes, not only the same place: beside a reader, another session may have cut the
       // log and gone on from there.
-      guard block.rows[place.slot].contentChecksum == contentChecksum,
+      guard checksum == contentChecksum,
         record.id.utf8.elementsEqual(id.utf8),
         record.collection.utf8.elementsEqual(collection.utf8),
         record.hlcTimestamp.utf8.elementsEqual(hlc.utf8)

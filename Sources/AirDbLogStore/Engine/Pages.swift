@@ -39,9 +39,9 @@ extension Engine {
     let state = snapshot
     defer { withExtendedLifetime(state) {} }
     let start: HlcKey? = if let text { try cursor(text, state) } else { nil }
-    return try reading { () throws(ReadFailure) in
+    return try readingRecords { (reader) throws(ReadFailure) in
       var feed = try Feed(self, state, after: start)
-      var builder = RecordBuilder(self)
+      var builder = PageBuilder(self, reader, limit: limit)
       var last: HlcKey?
       while let item = try feed.next() {
         if builder.records.count >= limit {
@@ -74,9 +74,9 @@ extension Engine {
     let state = snapshot
     defer { withExtendedLifetime(state) {} }
     let start: HlcKey? = if let end { try cursor(end.text, state) } else { nil }
-    return try reading { () throws(ReadFailure) in
+    return try readingRecords { (reader) throws(ReadFailure) in
       var feed = try Feed(self, state, after: start, orEqual: true)
-      var builder = RecordBuilder(self)
+      var builder = PageBuilder(self, reader, limit: limit)
       var isInFirstRun = start != nil
       var lastPlace: Place?
       while let item = try feed.next() {
@@ -109,8 +109,8 @@ extension Engine {
     defer { withExtendedLifetime(state) {} }
     let prefix = Array(idPrefix.utf8)
     let lower = after.map { Array($0.utf8) }
-    return try reading { () throws(ReadFailure) in
-      var builder = RecordBuilder(self)
+    return try readingRecords { (reader) throws(ReadFailure) in
+      var builder = PageBuilder(self, reader, limit: limit)
       var best: [(id: [UInt8], place: Place)] = []
       var bound: [UInt8]?
       try forEachLivePlace(in: collection, state, deletions: deletions) {
@@ -130,6 +130,15 @@ extension Engine {
       best.sort { $0.id.lexicographicallyPrecedes($1.id) }
       for item in best.prefix(limit) { try builder.append(item.place) }
       return builder.records
+    }
+  }
+
+  /// ``reading(_:)`` with a reader of records.
+  private func readingRecords<Result>(
+    _ body: (RecordReader) throws(ReadFailure) -> Result
+  ) throws(LogStoreError) -> Result {
+    try withRecordReader { (reader) throws(LogStoreError) in
+      try reading { () throws(ReadFailure) in try body(reader) }
     }
   }
 
@@ -163,66 +172,49 @@ extension Engine {
   }
 }
 
-/// Builds records one after the other; neighbours in a block share one look at the cache.
-private struct RecordBuilder {
+/// Collects the records of a page.
+private struct PageBuilder {
   private let engine: Engine
-  private var block: DecodedBlock?
-  private var blockFile: UInt64 = 0
-  private var blockOffset: UInt64 = 0
+  private let reader: RecordReader
   private(set) var records: [ChangeRecord] = []
   private(set) var bytes = 0
 
-  init(_ engine: Engine) { self.engine = engine }
+  /// `limit` may be anything: only for so many as a page usually has is memory reserved.
+  init(_ engine: Engine, _ reader: RecordReader, limit: Int) {
+    self.engine = engine
+    self.reader = reader
+    records.reserveCapacity(min(limit, 64))
+  }
 
   mutating func append(_ place: Engine.Place) throws(ReadFailure) {
-    let block = try block(at: place)
     do throws(LogStoreError) {
-      let record = try engine.record(place, in: block)
-      bytes += record.payload.count + record.id.utf8.count + record.hlcTimestamp.utf8.count + 64
-      records.append(record)
+      bytes += 64 + (try reader.append(place, of: engine, to: &records))
     } catch {
       throw .failed(error)
     }
   }
 
-  mutating func id(at place: Engine.Place) throws(ReadFailure) -> [UInt8] {
-    let block = try block(at: place)
-    guard place.slot < block.rows.count else {
-      throw .failed(
-        .corrupt(
-          "an index names a record that is not there",
-          file: engine.directory.segment(place.file), offset: place.block))
+  func id(at place: Engine.Place) throws(ReadFailure) -> [UInt8] {
+    do throws(LogStoreError) {
+      return try reader.id(at: place, of: engine)
+    } catch {
+      throw .failed(error)
     }
-    return block.withId(place.slot) { Array($0) }
   }
 
   /// Sequence and ordinal of a record's arrival.
-  mutating func arrival(of place: Engine.Place) throws(ReadFailure) -> (UInt64, UInt64) {
-    let block = try block(at: place)
+  func arrival(of place: Engine.Place) throws(ReadFailure) -> (UInt64, UInt64) {
     do throws(LogStoreError) {
-      let sequence = try engine.sequence(of: block, place)
-      return (sequence, UInt64(block.rows[place.slot].ordinal))
+      let (block, row) = try reader.row(at: place, of: engine)
+      return (try engine.sequence(of: block.header, place), UInt64(row.ordinal))
     } catch {
       throw .failed(error)
     }
   }
 
-  mutating func end(at place: Engine.Place?) throws(ReadFailure) -> Engine.PageEnd? {
+  func end(at place: Engine.Place?) throws(ReadFailure) -> Engine.PageEnd? {
     guard let place, let last = records.last else { return nil }
     let (sequence, ordinal) = try arrival(of: place)
     return Engine.PageEnd(text: last.hlcTimestamp, sequence: sequence, ordinal: ordinal)
-  }
-
-  private mutating func block(at place: Engine.Place) throws(ReadFailure) -> DecodedBlock {
-    if let block, blockFile == place.file, blockOffset == place.block { return block }
-    do throws(LogStoreError) {
-      let found = try engine.block(place.file, place.block)
-      block = found
-      blockFile = place.file
-      blockOffset = place.block
-      return found
-    } catch {
-      throw .failed(error)
-    }
   }
 }

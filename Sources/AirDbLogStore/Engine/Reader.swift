@@ -1,4 +1,4 @@
-/// Reads of single records and blocks.
+/// Where records are, and when they arrived.
 extension Engine {
   /// Where a record is.
   package struct Place: Sendable, Hashable {
@@ -33,84 +33,12 @@ extension Engine {
     return nil
   }
 
-  /// A record by its place.
-  package func record(at place: Place) throws(LogStoreError) -> ChangeRecord {
-    try record(place, in: try block(place.file, place.block))
-  }
-
-  package func record(
-    _ place: Place, in block: DecodedBlock
-  ) throws(LogStoreError) -> ChangeRecord {
-    guard place.slot < block.rows.count else {
-      throw .corrupt(
-        "an index names a record that is not there", file: directory.segment(place.file),
-        offset: place.block)
-    }
-    do throws(FormatError) {
-      return try block.record(place.slot)
-    } catch {
-      throw .corrupt(error, file: directory.segment(place.file), base: place.block)
-    }
-  }
-
   func segmentFile(_ id: UInt64) throws(LogStoreError) -> OpenFile {
     do throws(SystemError) {
       return try files.file(.segment(id))
     } catch {
       throw segmentFailure(error, "open a segment", directory.segment(id))
     }
-  }
-
-  /// Most blocks are smaller than this and take one read.
-  private static let firstRead = 8 << 10
-
-  /// A block, verified and decoded, through the cache.
-  package func block(_ file: UInt64, _ offset: UInt64) throws(LogStoreError) -> DecodedBlock {
-    let key = BlockCache.Key.block(file, offset)
-    if let known = cache.object(key) as? DecodedBlock { return known }
-    let open = try segmentFile(file)
-    let block = try withUnsafeTemporaryAllocation(byteCount: Self.firstRead, alignment: 16) {
-      (buffer) throws(LogStoreError) in
-      let got = try read(open, into: buffer, at: offset)
-      let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<got])
-      let header: BlockHeader
-      do throws(FormatError) {
-        header = try BlockHeader.decode(bytes)
-      } catch {
-        throw .corrupt(error, file: open.path, base: offset)
-      }
-      let length = Int(header.length)
-      if length <= got {
-        return try decode(
-          UnsafeRawBufferPointer(rebasing: bytes[..<length]), file, offset, open.path)
-      }
-      return try readLarge(open, length, file, offset, open.path)
-    }
-    cache.insert(block, for: key, cost: block.cost)
-    return block
-  }
-
-  /// A block that is longer than the first read. The length has not been verified yet: it is
-  /// believed only as far as the file goes.
-  private func readLarge(
-    _ open: OpenFile, _ length: Int, _ file: UInt64, _ offset: UInt64, _ path: String
-  ) throws(LogStoreError) -> DecodedBlock {
-    let size: UInt64
-    do throws(SystemError) {
-      size = try open.size()
-    } catch {
-      throw LogStoreError(error, "read a segment", file: path)
-    }
-    guard offset < size, UInt64(length) <= size - offset else {
-      throw .corrupt("a block past the end of its segment", file: path, offset: offset)
-    }
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: length, alignment: 16)
-    defer { buffer.deallocate() }
-    let got = try read(open, into: buffer, at: offset)
-    guard got == length else {
-      throw .corrupt("a block is cut short", file: path, offset: offset)
-    }
-    return try decode(UnsafeRawBufferPointer(buffer), file, offset, path)
   }
 
   func read(
@@ -122,28 +50,15 @@ extension Engine {
       throw LogStoreError(error, "read a segment", file: open.path)
     }
   }
-
-  private func decode(
-    _ bytes: UnsafeRawBufferPointer, _ file: UInt64, _ offset: UInt64, _ path: String
-  ) throws(LogStoreError) -> DecodedBlock {
-    guard BlockHeader.verify(bytes, file: file, offset: offset) else {
-      throw .corrupt("the checksum of a block does not match", file: path, offset: offset)
-    }
-    do throws(FormatError) {
-      return try DecodedBlock(bytes)
-    } catch {
-      throw .corrupt(error, file: path, base: offset)
-    }
-  }
 }
 
 extension Engine {
   /// The sequence of the commit with which a record arrived.
   package func sequence(
-    of block: DecodedBlock, _ place: Place
+    of block: BlockHeader, _ place: Place
   ) throws(LogStoreError) -> UInt64 {
     let open = try segmentFile(place.file)
-    let distance = UInt64(block.header.frameDistance)
+    let distance = UInt64(block.frameDistance)
     guard distance <= place.block else {
       throw .corrupt("a block before its frame", file: open.path, offset: place.block)
     }
@@ -153,7 +68,7 @@ extension Engine {
     guard UInt64(FrameHeader.size) + UInt64(header.tableLength) <= distance else {
       throw .corrupt("a table past the blocks behind it", file: open.path, offset: start)
     }
-    var left = UInt64(block.header.firstRecord) + UInt64(place.slot)
+    var left = UInt64(block.firstRecord) + UInt64(place.slot)
     for transaction in try transactions(open, header, place.file, at: start) {
       if left < UInt64(transaction.recordCount) { return transaction.sequence }
       left -= UInt64(transaction.recordCount)

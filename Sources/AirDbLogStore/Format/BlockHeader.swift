@@ -35,6 +35,11 @@ package struct BlockHeader: Sendable, Equatable {
     self.hasOrdinals = hasOrdinals
   }
 
+  /// Of no block.
+  static let empty = BlockHeader(
+    recordCount: 0, metadataLength: 0, storedLength: 0, rawLength: 0, codec: .stored,
+    firstRecord: 0, frameDistance: 0, hasOrdinals: false)
+
   /// Of the block, this header included.
   package var length: UInt64 {
     UInt64(Self.size) + UInt64(metadataLength) + UInt64(storedLength)
@@ -83,6 +88,27 @@ package struct BlockHeader: Sendable, Equatable {
         <= UInt64(header.recordCount) * UInt64(Limits.metadataPerRecord)
     else { throw FormatError("an impossible block header", at: 4) }
     return header
+  }
+
+  /// The header of a block that fills `bytes`.
+  static func decode(wholeBlock bytes: UnsafeRawBufferPointer) throws(FormatError) -> BlockHeader {
+    let header = try decode(bytes)
+    guard UInt64(bytes.count) == header.length else {
+      throw FormatError("the block's length does not match its header")
+    }
+    // LZ4 cannot expand more than 255 times, so that a hostile length allocates nothing large.
+    guard UInt64(header.rawLength) <= UInt64(header.storedLength) * 255 + 64 else {
+      throw FormatError("a block claims more than LZ4 can hold", at: 16)
+    }
+    return header
+  }
+
+  func metadata(of block: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+    block[BlockRow.Field(start: UInt32(Self.size), count: metadataLength)]
+  }
+
+  func storedPayloads(of block: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(rebasing: block[(Self.size + Int(metadataLength))...])
   }
 
   /// Whether the checksum of the whole block `bytes` holds.

@@ -167,10 +167,18 @@ package struct ByteReader {
 
   @inline(__always)
   package mutating func readVarint() throws(FormatError) -> UInt64 {
-    // Nearly all varints of the format are one byte.
-    if offset < bytes.count, bytes[offset] < 0x80 {
-      offset += 1
-      return UInt64(bytes[offset - 1])
+    // Nearly all varints of the format are one byte, and most of the others two.
+    if offset + 1 < bytes.count {
+      let first = bytes[offset]
+      if first < 0x80 {
+        offset += 1
+        return UInt64(first)
+      }
+      let second = bytes[offset + 1]
+      if second < 0x80, second > 0 {
+        offset += 2
+        return UInt64(first & 0x7F) | UInt64(second) << 7
+      }
     }
     return try readLongVarint()
   }
@@ -228,6 +236,21 @@ extension UnsafeRawBufferPointer {
       index += 1
     }
     return true
+  }
+
+  /// Whether all bytes are those of ASCII characters, which no UTF-8 sequence of others has.
+  package var isASCII: Bool {
+    var bits: UInt64 = 0
+    var index = 0
+    while index + 8 <= count {
+      bits |= loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      index += 8
+    }
+    while index < count {
+      bits |= UInt64(self[index])
+      index += 1
+    }
+    return bits & 0x8080_8080_8080_8080 == 0
   }
 
   package func load<T: FixedWidthInteger>(_ type: T.Type, at offset: Int) -> T {

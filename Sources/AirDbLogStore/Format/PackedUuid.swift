@@ -46,20 +46,39 @@ package enum PackedUuid {
   package static func unpack(
     _ packed: UnsafeRawBufferPointer, _ form: Form, into text: UnsafeMutableRawBufferPointer
   ) {
-    let letter: UInt8 = form == .uppercase ? 0x41 - 10 : 0x61 - 10
-    var position = 0
-    for index in 0..<16 {
-      if index == 4 || index == 6 || index == 8 || index == 10 {
-        text[position] = dash
-        position += 1
-      }
-      let byte = packed[index]
-      let high = byte >> 4
-      let low = byte & 0x0F
-      text[position] = high < 10 ? 0x30 + high : letter + high
-      text[position + 1] = low < 10 ? 0x30 + low : letter + low
-      position += 2
+    // What a letter is farther from 10 than a digit from 0.
+    let letter: UInt64 = form == .uppercase ? 0x41 - 10 - 0x30 : 0x61 - 10 - 0x30
+    let words = (
+      digits(packed.load(UInt32.self, at: 0), letter),
+      digits(packed.load(UInt32.self, at: 4), letter),
+      digits(packed.load(UInt32.self, at: 8), letter),
+      digits(packed.load(UInt32.self, at: 12), letter)
+    )
+    func store<T: FixedWidthInteger>(_ value: T, at offset: Int) {
+      text.storeBytes(of: value.littleEndian, toByteOffset: offset, as: T.self)
     }
+    store(words.0, at: 0)
+    store(UInt32(truncatingIfNeeded: words.1), at: 9)
+    store(UInt32(truncatingIfNeeded: words.1 >> 32), at: 14)
+    store(UInt32(truncatingIfNeeded: words.2), at: 19)
+    store(UInt32(truncatingIfNeeded: words.2 >> 32), at: 24)
+    store(words.3, at: 28)
+    store(dash, at: 8)
+    store(dash, at: 13)
+    store(dash, at: 18)
+    store(dash, at: 23)
+  }
+
+  /// The eight digits of four bytes; the first in the lowest byte of either.
+  @inline(__always)
+  private static func digits(_ bytes: UInt32, _ letter: UInt64) -> UInt64 {
+    // Each byte to 16 bits, then its high and low half to a byte each.
+    var spread = UInt64(bytes)
+    spread = (spread | spread << 16) & 0x0000_FFFF_0000_FFFF
+    spread = (spread | spread << 8) & 0x00FF_00FF_00FF_00FF
+    spread = (spread >> 4 | spread << 8) & 0x0F0F_0F0F_0F0F_0F0F
+    let isLetter = (spread &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
+    return spread &+ 0x3030_3030_3030_3030 &+ isLetter &* letter
   }
 
   private static let dash: UInt8 = 0x2D

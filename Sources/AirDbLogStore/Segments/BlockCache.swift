@@ -1,4 +1,4 @@
-/// A bounded cache of what was read and checked: decoded blocks and index pages.
+/// A bounded cache of what was read and checked: blocks, as they are stored, and index pages.
 ///
 /// Second-chance eviction (the CLOCK algorithm, Corbató 1968) under one short lock. An object
 /// larger than a quarter of the capacity is not kept.
@@ -12,6 +12,9 @@ package final class BlockCache: Sendable {
     package static func block(_ file: UInt64, _ offset: UInt64) -> Key {
       Key(file: file, place: offset << 1)
     }
+
+    /// What readers that have finished leave to the next one. No block is at offset 0.
+    package static let reader = Key(file: 0, place: 0)
 
     /// `build` tells the pages of an index that was built again from those of the one before.
     package static func page(_ file: UInt64, _ page: UInt32, build: UInt16 = 0) -> Key {
@@ -69,6 +72,17 @@ package final class BlockCache: Sendable {
     state.withLock { state in
       guard let index = state.places[key] else { return nil }
       state.slots[index].isRecent = true
+      return state.slots[index].object
+    }
+  }
+
+  /// Takes an object out, so that nobody else has it from here.
+  package func take(_ key: Key) -> (any AnyObject & Sendable)? {
+    state.withLock { state in
+      guard let index = state.places.removeValue(forKey: key) else { return nil }
+      defer { state.slots[index].object = nil }
+      state.cost -= state.slots[index].cost
+      state.free.append(index)
       return state.slots[index].object
     }
   }
