@@ -5,8 +5,6 @@ extension Compactor {
     _ inputs: [Input], by output: Output?, _ purged: Purged
   ) throws(LogStoreError) {
     let exchange = Exchange(inputs, output)
-    // The next commit looks keys up in it; what is not read here is read there.
-    if let segment = exchange.segment { _ = try? engine.index(of: segment) }
     try engine.structure.withLock { () throws(LogStoreError) in
       let horizon = engine.snapshot.purgeHorizon
       try Checkpoint(engine).write(.compacting) { manifest, liveness in
@@ -22,10 +20,9 @@ extension Compactor {
       }
       // By the leader, so that no batch is half way, and inside the lock, so that no checkpoint sees
       // the new manifest with the old state.
-      let prepared = exchange.prepare(engine.snapshot)
       writer.queue.exclusivelyByAnyLeader {
         engine.published.withLock { state in
-          exchange.swap(&state, prepared)
+          exchange.swap(&state)
           if let new = purged.raised(state.purgeHorizon) { state.purgeHorizon = new }
         }
         writer.segmentsChanged()
@@ -71,7 +68,7 @@ private struct Exchange: Sendable {
   let ids: Set<UInt64>
   private let inputs: [Compactor.Input]
   private let output: Compactor.Output?
-  let segment: SealedSegment?
+  private let segment: SealedSegment?
   /// For each row of the output its rank, or `gone` if it has none.
   private let rankOfRow: [UInt32]
 
@@ -108,36 +105,15 @@ private struct Exchange: Sendable {
     return result
   }
 
-  /// The dead entries of the inputs at some moment, and those of the output by them.
-  struct Prepared: Sendable {
-    fileprivate var inputs: [UInt64: DeadBits]
-    fileprivate var output: DeadBits?
-  }
-
-  /// Does what takes long of an exchange, before commits have to wait for it.
-  func prepare(_ state: Published) -> Prepared {
-    let inputs = deadEntries(state)
-    return Prepared(inputs: inputs, output: output.map { dead($0) { inputs[$0] } })
-  }
-
-  private func deadEntries(_ state: Published) -> [UInt64: DeadBits] {
-    Dictionary(uniqueKeysWithValues: state.sealed.map { ($0.segment.info.fileId, $0.dead) })
-  }
-
-  func swap(_ state: inout Published, _ prepared: Prepared) {
-    let current = deadEntries(state)
+  func swap(_ state: inout Published) {
+    let current = Dictionary(
+      uniqueKeysWithValues: state.sealed.map { ($0.segment.info.fileId, $0.dead) })
     let start = state.sealed.firstIndex { ids.contains($0.segment.info.fileId) } ?? 0
     state.sealed.removeAll { ids.contains($0.segment.info.fileId) }
-    if let segment, var dead = prepared.output {
+    if let output, let segment {
       // With the marks that commits made on the inputs meanwhile.
-      for input in inputs {
-        let id = input.segment.info.fileId
-        guard let now = current[id], let before = prepared.inputs[id] else { continue }
-        now.forEachAdded(since: before) { rank in
-          if let place = place(rank, of: input) { dead.insert(place) }
-        }
-      }
-      state.sealed.insert(Published.Sealed(segment: segment, dead: dead), at: start)
+      state.sealed.insert(
+        Published.Sealed(segment: segment, dead: dead(output) { current[$0] }), at: start)
     }
     // Marks of the tail name entries of the inputs.
     let byId = Dictionary(uniqueKeysWithValues: inputs.map { ($0.segment.info.fileId, $0) })

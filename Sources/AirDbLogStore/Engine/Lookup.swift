@@ -6,15 +6,6 @@ package struct Lookup {
   private var segments: [SealedSegment] = []
   private var indexes: ContiguousArray<SealedIndex> = []
   private var isPrepared = false
-  /// Nodes of these segments that were needed, which are few as a rule.
-  private var nodes: [NodeName: [UInt8]] = [:]
-
-  private struct NodeName: Hashable {
-    var segment: UInt64
-    var node: UInt32
-  }
-
-  private static let mostNodes = 1_024
 
   package init() {}
 
@@ -42,7 +33,6 @@ package struct Lookup {
     isPrepared = false
     segments = []
     indexes = []
-    nodes = [:]
   }
 
   /// The newest version of a key.
@@ -155,28 +145,18 @@ package struct Lookup {
       var order = compareNumbers(
         item.parts.physical, item.parts.counter, entry.physical, entry.counter)
       if order == 0 {
-        order = compareNodes(batch, record, try node(entry.node, of: segment, in: engine))
+        let node = try engine.reading { () throws(ReadFailure) in
+          let index = try engine.index(of: segment)
+          do throws(IndexError) {
+            return try index.node(entry.node)
+          } catch {
+            throw ReadFailure(error, segment)
+          }
+        }
+        order = compareNodes(batch, record, node)
       }
       return Comparison(order, item.contentChecksum, entry.contentChecksum)
     }
-  }
-
-  private mutating func node(
-    _ number: UInt32, of segment: SealedSegment, in engine: Engine
-  ) throws(LogStoreError) -> [UInt8] {
-    let name = NodeName(segment: segment.info.fileId, node: number)
-    if let known = nodes[name] { return known }
-    let node = try engine.reading { () throws(ReadFailure) in
-      let index = try engine.index(of: segment)
-      do throws(IndexError) {
-        return try index.node(number)
-      } catch {
-        throw ReadFailure(error, segment)
-      }
-    }
-    if nodes.count >= Self.mostNodes { nodes = [:] }
-    nodes[name] = node
-    return node
   }
 
   private func compareNodes(_ batch: PreparedBatch, _ record: Int, _ node: [UInt8]) -> Int {

@@ -1,7 +1,6 @@
 /// Finds the newest row of a key: open addressing with linear probing over row numbers.
 ///
-/// The hashes stay with the rows; a slot holds a row number plus one. At most five eighths of the
-/// slots are taken. Not thread-safe.
+/// The hashes stay with the rows; a slot holds a row number plus one. Not thread-safe.
 package struct HashIndex: Sendable {
   private var slots: [UInt32] = []
   private var mask = 0
@@ -30,7 +29,7 @@ package struct HashIndex: Sendable {
   package mutating func set(
     _ key: KeyHash, _ row: UInt32, hash: (UInt32) -> KeyHash
   ) -> UInt32? {
-    if 8 * (count + 1) > 5 * slots.count { grow(hash: hash) }
+    if 2 * (count + 1) > slots.count { grow(hash: hash) }
     var place = Int(truncatingIfNeeded: key.first) & mask
     while slots[place] != 0 {
       let known = slots[place] - 1
@@ -57,20 +56,14 @@ package struct HashIndex: Sendable {
 
   private mutating func resize(to capacity: Int) {
     var size = 16
-    while 5 * size < 8 * capacity { size *= 2 }
+    while size < capacity * 2 { size *= 2 }
     slots = [UInt32](repeating: 0, count: size)
     mask = size - 1
   }
 
   private mutating func grow(hash: (UInt32) -> KeyHash) {
-    reserve(max(slots.count, 16), hash: hash)
-  }
-
-  /// Makes room for so many rows, so that nothing has to be moved until there are more.
-  package mutating func reserve(_ capacity: Int, hash: (UInt32) -> KeyHash) {
-    guard 8 * capacity > 5 * slots.count else { return }
     let old = slots
-    resize(to: capacity)
+    resize(to: max(old.count, 16))
     for slot in old where slot != 0 {
       var place = Int(truncatingIfNeeded: hash(slot - 1).first) & mask
       while slots[place] != 0 { place = (place + 1) & mask }

@@ -49,35 +49,8 @@ package final class RowLog: Sendable {
   package static let never = UInt64.max
 
   /// `start` is what the segment follows; of no use for a log whose frames are not read again.
-  package convenience init(
-    fileId: UInt64, base: UInt64, after start: LogEnd = LogEnd(), in room: Room = Room()
-  ) {
-    var contents = room.take()
-    contents.base = base
-    self.init(fileId: fileId, after: start, contents)
-  }
-
-  /// Memory for one log.
-  ///
-  /// A log of many rows that grew by doubling would hold up a commit each time for as long as it
-  /// takes to move all of them. So it grows once, when it turns out not to be a small one, or was
-  /// given its memory ahead of time.
-  package final class Room: Sendable {
-    private let contents: Locked<Contents?>
-
-    /// For a log that gets about so many rows, if it gets more than a few.
-    package init(expecting count: Int = 0) {
-      var contents = Contents(base: 0)
-      contents.expectedCount = count
-      self.contents = Locked(contents)
-    }
-
-    /// Takes the memory for as many rows as are expected.
-    package func fill() { contents.withLock { $0?.reserve() } }
-
-    fileprivate func take() -> Contents {
-      contents.withLock { $0.take() } ?? Contents(base: 0)
-    }
+  package convenience init(fileId: UInt64, base: UInt64, after start: LogEnd = LogEnd()) {
+    self.init(fileId: fileId, after: start, Contents(base: base))
   }
 
   /// A log of about so many rows that an index is to be built of; it gives no pages.
@@ -147,20 +120,8 @@ extension RowLog {
 
   /// Says that a row of this log has been superseded by a row of a later one.
   package func supersede(_ row: UInt64, by number: UInt64) {
-    contents.withLock { contents in
-      contents.superseders[Int(row - base)] = number
-      contents.supersededLater.append(Supersession(row: UInt32(row - base), number: number))
-    }
+    contents.withLock { $0.superseders[Int(row - base)] = number }
   }
-
-  /// A row of a log, and the global number of the row of a later one that superseded it.
-  package struct Supersession: Sendable {
-    package var row: UInt32
-    package var number: UInt64
-  }
-
-  /// The rows of this log that rows of later ones have superseded, in the order of those.
-  package var supersededLater: [Supersession] { contents.withLock { $0.supersededLater } }
 
   /// Says where the last frame ends.
   package func finish(at length: UInt64) { contents.withLock { $0.length = length } }
@@ -171,11 +132,6 @@ extension RowLog {
   /// Remembers that a row of this log superseded an entry of a sealed segment.
   package func add(_ mark: Mark) {
     contents.withLock { $0.marks.append(mark) }
-  }
-
-  /// Remembers that rows of this log superseded entries of sealed segments.
-  package func add(_ marks: [Mark]) {
-    contents.withLock { $0.marks += marks }
   }
 }
 
@@ -295,15 +251,12 @@ extension RowLog {
     }
   }
 
-  /// The memory of the log, for whoever is to give it back.
-  package var memory: any Sendable { contents.withLock { $0 } }
-
   package var supersededEntries: [Mark] { contents.withLock { $0.marks } }
 }
 
 /// What a log holds: one value, so that reaching several parts of it is one access.
 private struct Contents {
-  var base: UInt64
+  let base: UInt64
   var rows: ContiguousArray<RowLog.Row> = []
   /// For each row the global number of the row that superseded it, or `never`.
   var superseders: ContiguousArray<UInt64> = []
@@ -315,14 +268,8 @@ private struct Contents {
   var collections = InternTable()
   /// Entries of sealed segments that rows of this log superseded.
   var marks: [RowLog.Mark] = []
-  /// Rows that rows of later logs superseded.
-  var supersededLater: [RowLog.Supersession] = []
   /// The length of the segment once no frame is added any more.
   var length: UInt64 = 0
-  /// How many rows there will be if there are more than `fewRows`.
-  var expectedCount = 0
-
-  static let fewRows = 4_096
 
   init(base: UInt64) {
     self.base = base
@@ -330,17 +277,7 @@ private struct Contents {
     _ = nodes.index(of: UnsafeRawBufferPointer(start: nil, count: 0))
   }
 
-  /// Makes room for all rows that are expected.
-  mutating func reserve() {
-    rows.reserveCapacity(expectedCount)
-    superseders.reserveCapacity(expectedCount)
-    rows.withUnsafeBufferPointer { rows in
-      byKey.reserve(expectedCount) { rows[Int($0)].hash }
-    }
-  }
-
   mutating func append(_ new: RowLog.NewRow) -> UInt64 {
-    if rows.count == Self.fewRows { reserve() }
     let index = UInt32(rows.count)
     let number = base + UInt64(index)
     rows.append(
