@@ -5,34 +5,58 @@ import Testing
 
 /// What opening finds, and what it leaves in the directory.
 @Suite struct StoreOpeningTests {
+  /// A store of several segments that has nothing left to clean, in `path`.
+  private func makeSettledStore(_ path: String) async throws {
+    let store = try ChangeStore(at: path, configuration: .tiny)
+    for index in 0..<40 {
+      try await store.apply([change("\(index % 30)", time(index), payload: "payload")])
+    }
+    try store.compact()
+    try store.close()
+  }
+
   @Test func `A store that is opened and closed a thousand times writes nothing`() async throws {
     try await withTemporaryDirectory { root in
       let path = root + "/store"
-      var store: ChangeStore? = try ChangeStore(at: path, configuration: .tiny)
-      for index in 0..<40 {
-        try await store!.apply([change("\(index % 30)", time(index), payload: "payload")])
-      }
-      try store!.close()
+      try await makeSettledStore(path)
       let before = try DirectoryContents(path)
       for round in 0..<1_000 {
-        store = try ChangeStore(at: path, configuration: .tiny)
+        let store = try ChangeStore(at: path, configuration: .tiny)
         switch round % 4 {
-        case 0: try store!.close()
+        case 0: break
         case 1:
-          #expect(try await store!.getLatestHlc() == time(39))
-          try store!.flush(to: .powerLoss)
-          try store!.close()
+          #expect(try await store.getLatestHlc() == time(39))
+          try store.flush(to: .powerLoss)
         case 2:
           // A batch that is stale writes nothing.
-          let result = try store!.applyAndWait(
-            [change("3", time(3)), change("39", time(-1))][..<1].map { $0 })
-          #expect(result.accepted == 0)
+          #expect(try store.applyAndWait([change("3", time(3))]).accepted == 0)
         default:
-          try store!.suspend()
-          try store!.resume()
+          try store.suspend()
+          try store.resume()
         }
-        store = nil
+        try store.close()
         if round < 20 || round % 100 == 99 { #expect(try DirectoryContents(path) == before) }
+      }
+      #expect(try DirectoryContents(path) == before)
+    }
+  }
+
+  @Test func `A store that is opened and dropped writes nothing`() async throws {
+    try await withTemporaryDirectory { root in
+      let path = root + "/store"
+      try await makeSettledStore(path)
+      let before = try DirectoryContents(path)
+      // A cleaner that is at work would hold the dropped store for a moment.
+      var configuration = Configuration.tiny
+      configuration.cleaning = .off
+      for round in 0..<100 {
+        let store = try ChangeStore(at: path, configuration: configuration)
+        if round % 2 == 0 {
+          #expect(try store.applyAndWait([change("3", time(3))]).accepted == 0)
+        } else {
+          try store.suspend()
+          try store.resume()
+        }
       }
       #expect(try DirectoryContents(path) == before)
     }
