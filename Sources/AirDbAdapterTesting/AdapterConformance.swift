@@ -99,7 +99,7 @@ extension AdapterConformance {
     /// How the timestamps of the checks are written.
     public var timestamps: TimestampStyle = .decimal
 
-    /// The nodes in timestamps: at least one, or the checks trap; none of them empty.
+    /// The nodes in timestamps, none of them empty. With an empty list the checks take the default.
     public var nodes = ["a", "b", "c"]
 
     /// The size of the largest payload, in bytes.

@@ -5,7 +5,7 @@ struct SampleClock {
 
   init(_ options: AdapterConformance.Options) {
     style = options.timestamps
-    nodes = options.nodes
+    nodes = options.nodes.isEmpty ? AdapterConformance.Options().nodes : options.nodes
   }
 
   /// The timestamp of a time in milliseconds, in the one spelling whose order by bytes is that of

@@ -85,7 +85,8 @@ private struct ImportRequest {
       defer { progress.finish() }
       while let line = try lines.next() {
         take(line)
-        guard batch.count >= batchCount || batchBytes >= Self.batchBytes else { continue }
+        guard batch.count + problems.count >= batchCount || batchBytes >= Self.batchBytes
+        else { continue }
         try apply()
         if let count = lines.byteCount, count > 0 {
           progress.show(Double(lines.bytesRead) / Double(count), "\(Figures.count(accepted))")

@@ -46,6 +46,14 @@ struct HarnessTests {
     #expect(report.failures.first?.actual == "error: broken")
   }
 
+  @Test func withoutNodesTheDefaultOnesAreTaken() async {
+    var options = AdapterConformance.Options()
+    options.nodes = []
+    let conformance = AdapterConformance(options: options, makeAdapter: { ReferenceAdapter() })
+    let report = await conformance.run([.order, .latest])
+    #expect(report.isConforming, "\(report)")
+  }
+
   @Test func anErrorOfACallIsAFailure() async throws {
     let report = await conformance(of: [.refusesEmptyBatches]).run([.empty])
     let failure = try #require(report.failures.first)

@@ -97,6 +97,7 @@ struct DirectExamples {
     // example: README-direct
     struct Note: Codable {
       var title: String
+      var isDone = false
     }
     let notes = store.collection("notes", of: Note.self)
     try await notes.put(Note(title: "Buy milk"), forId: "1")

@@ -189,6 +189,16 @@
       #expect(lines[21] == "airdb-log: 30 lines are not a record of this store.")
     }
 
+    @Test("a file of nothing but malformed lines is read no further than a batch")
+    func endOfBatch() throws {
+      let folder = try TemporaryFolder()
+      let file = try write(Array(repeating: "{}", count: 9).joined(separator: "\n"), in: folder)
+      let outcome = try Tool.run(
+        ["import", "--create", "--batch", "3", folder.path("store"), file], in: folder)
+      #expect(outcome.status == 1)
+      #expect(outcome.errors.contains("airdb-log: 3 lines are not a record of this store."))
+    }
+
     @Test("what is there is not overwritten, and what is not there is not found")
     func refusals() throws {
       let folder = try TemporaryFolder()

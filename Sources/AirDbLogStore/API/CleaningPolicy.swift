@@ -1,7 +1,7 @@
 /// When a store removes what nobody needs any more, by itself and off the commit path.
 ///
 /// Cleaning rewrites segments without their superseded versions. It costs writes and gains space; the
-/// defaults keep a store under constant updates near one and a half times the size of what it shows.
+/// defaults keep a store under constant updates below twice the size of what it shows.
 public struct CleaningPolicy: Sendable, Hashable {
   /// Whether the store cleans by itself. If not, only ``ChangeStore/compact(progress:)`` does.
   public var isAutomatic = true

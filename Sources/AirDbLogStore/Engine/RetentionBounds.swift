@@ -65,6 +65,7 @@ extension Engine {
     }
     return result
   }
+
   /// When something that is only kept for its age will have reached that, in milliseconds since 1970,
   /// though nothing else happens; nil if there is nothing like that.
   func nextAging() throws(LogStoreError) -> Int64? {

@@ -43,7 +43,7 @@ actor JsonLinesAdapter: AirDbAdapter {
     try file.truncate(atOffset: UInt64(end))
     for line in bytes[..<end].split(separator: UInt8(ascii: "\n")) {
       for stored in try JSONDecoder().decode([StoredChange].self, from: line) {
-        Self.put(stored.change, into: &newest, &latest)
+        Self.put(try stored.change, into: &newest, &latest)
       }
     }
   }
@@ -123,8 +123,11 @@ private struct StoredChange: Codable {
   }
 
   var change: ChangeRecord {
-    ChangeRecord(
-      id: id, collection: collection, type: MutationType(rawValue: type)!, payload: payload,
-      hlcTimestamp: hlc, authorPublicKey: authorPublicKey, signature: signature)
+    get throws {
+      guard let type = MutationType(rawValue: type) else { throw CocoaError(.coderInvalidValue) }
+      return ChangeRecord(
+        id: id, collection: collection, type: type, payload: payload, hlcTimestamp: hlc,
+        authorPublicKey: authorPublicKey, signature: signature)
+    }
   }
 }
