@@ -2,9 +2,21 @@
 # Builds the documentation of the libraries from its sources and articles. Every public declaration
 # must be documented, every link in the documentation must lead somewhere.
 #
-# usage: Tests/docs-check.sh [swift build options]
+# usage: Tests/docs-check.sh [--output DIRECTORY] [swift build options]
+#
+# With --output the documentation is kept in a directory that must not exist yet, as a web site:
+#
+#     Tests/docs-check.sh --output docs && python3 -m http.server --directory docs 8000
+#
+# is at http://localhost:8000/documentation/ then.
 set -euo pipefail
 package=$(cd "$(dirname "$0")/.." && pwd)
+output=
+if [ "${1:-}" = --output ]; then
+  output=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
+  [ ! -e "$output" ] || { echo "docs-check: $output exists" >&2; exit 1; }
+  shift 2
+fi
 cd "$package"
 
 swift build --target AirDbLogStore "$@"
@@ -52,4 +64,7 @@ for module in AirDbContract AirDbLogStore AirDbAdapterTesting; do
     --fallback-display-name "$module" --fallback-bundle-identifier "org.example.$module" \
     --output-dir "$work/$module.doccarchive" --warnings-as-errors
 done
+[ -z "$output" ] ||
+  docc merge "$work"/*.doccarchive --synthesized-landing-page-name AirDbLogStore \
+    --output-path "$output"
 echo "docs-check: no warnings"

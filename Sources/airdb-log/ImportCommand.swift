@@ -19,7 +19,8 @@ extension Command {
 
       The fields are those of dump. What is no such line, or what the store refuses, is reported with
       its line number. Then nothing of its batch is applied and nothing behind it; what came before
-      stays. Correct the file, and import it again. The exit code is 1.
+      stays. Correct the file, and import it again. The exit code is 1. A store that --create asks
+      for is made with the first batch that is sound; its folder must be there.
 
       The store must not be open for writing.
       """,
@@ -34,7 +35,7 @@ extension Command {
 private struct ImportRequest {
   private var lines: InputLines
   private let source: String
-  private let store: ChangeStore
+  private var target: ImportTarget
   private let author: String?
   private let batchCount: Int
 
@@ -60,26 +61,12 @@ private struct ImportRequest {
     }
     source = arguments.operands.count > 1 ? arguments.operands[1] : "-"
     lines = try InputLines(source)
-    store = try Self.open(arguments, isCreating: isCreating, takesAny: takesAny)
-  }
-
-  private static func open(
-    _ arguments: Arguments, isCreating: Bool, takesAny: Bool
-  ) throws -> ChangeStore {
-    do throws(LogStoreError) {
-      return try arguments.openStore(isReadOnly: false) { configuration in
-        configuration.createsIfMissing = isCreating
-        if takesAny { configuration.timestampFormat = .utf8Order }
-      }.store
-    } catch {
-      guard error.code == .storeNotFound else { throw error }
-      throw ToolError(.notFound, error.message, advice: "With --create, import makes a store.")
-    }
+    target = try ImportTarget(arguments, isCreating: isCreating, takesAny: takesAny)
   }
 
   mutating func run() throws {
     defer { lines.close() }
-    defer { try? store.close() }
+    defer { target.close() }
     do {
       let progress = Progress("Importing")
       defer { progress.finish() }
@@ -94,7 +81,7 @@ private struct ImportRequest {
       }
       try apply()
     }
-    try store.close()
+    try target.finish()
     let passedOver = superseded > 0 ? "; \(Figures.count(superseded)) passed over" : ""
     try Output.standard.printLine(
       "\(Figures.count(accepted, "record", "records")) imported\(passedOver).")
@@ -114,11 +101,12 @@ private struct ImportRequest {
   /// Applies the batch, or refuses it with all that is wrong in it.
   private mutating func apply() throws {
     let records = batch.map(\.record)
-    for problem in try store.validate(records) {
+    for problem in try target.validate(records) {
       problems.append((batch[problem.recordIndex ?? 0].line, problem.message))
     }
     guard problems.isEmpty else { throw refusal() }
-    let result = try store.applyAndWait(records, author: author)
+    guard !records.isEmpty else { return }
+    let result = try target.apply(records, author: author)
     accepted += result.accepted
     superseded += result.superseded
     firstOfBatch = lines.number + 1

@@ -17,12 +17,14 @@ enum Flaw: CaseIterable {
 
   // Fields
   case joinsKeys, normalizesKeys, foldsCase, endsIdsAtNul
-  case emptyIsNil, nilIsEmpty, payloadIsText, respellsTimestamps
+  case emptyIsNil, emptyKeyIsNil, nilIsEmpty, nilSignatureIsEmpty
+  case payloadIsText, keyIsText, signatureIsText, respellsTimestamps
+  case dropsByteOrderMark, endsPayloadsAtNul, foldsLineEnds, normalizesPayloads
   case shortensPayloads, shortensIds
   case dropsUnknownTypes, takesUnknownForUpdate, storesTypesIn16Bits
 
   // Storage
-  case forgetsLastBatch, forgetsLatest
+  case forgetsLastBatch, forgetsLatest, readsBackWithoutByteOrderMark
 
   // Concurrency
   case writesLate, showsParts

@@ -60,10 +60,19 @@ struct FlawTests {
     .normalizesKeys: [.keyBytes],
     .foldsCase: [.keyBytes],
     .endsIdsAtNul: [.keyPairs, .keyBytes, .reopening],
-    .emptyIsNil: [.fields],
+    .emptyIsNil: [.fields, .reopening],
+    .emptyKeyIsNil: [.fields, .reopening],
     // Wrong for every change that is not signed.
     .nilIsEmpty: Set(Check.all).subtracting([.noLimit, .latest]),
+    .nilSignatureIsEmpty: Set(Check.all).subtracting([.noLimit, .latest]),
     .payloadIsText: [.fields, .largeFields, .reopening],
+    .keyIsText: [.fields, .reopening],
+    .signatureIsText: [.fields, .reopening],
+    .dropsByteOrderMark: [.fields, .reopening],
+    .endsPayloadsAtNul: [.fields, .largeFields, .reopening],
+    .foldsLineEnds: [.fields, .largeFields, .reopening],
+    // A timestamp with a decomposed node is a part of payloads of the samples.
+    .normalizesPayloads: [.comparator, .fields, .reopening],
     .respellsTimestamps: [.comparator, .fields],
     .shortensPayloads: [.largeFields],
     .shortensIds: [.largeFields],
@@ -72,6 +81,7 @@ struct FlawTests {
     .storesTypesIn16Bits: [.unknownTypes],
     .forgetsLastBatch: [.reopening],
     .forgetsLatest: [.reopening],
+    .readsBackWithoutByteOrderMark: [.reopening],
     // The check that notices is one of the incidental ones.
     .writesLate: [],
     .showsParts: [],
@@ -93,19 +103,42 @@ struct FlawTests {
     #expect(expected.subtracting(failed) == [], "not noticed")
   }
 
-  @Test func everyCheckNoticesSomething() {
-    let noticed = Self.table.values.reduce(Self.incidental) { $0.union($1) }
-    #expect(noticed == Set(Check.all))
+  /// The flaw that a check is there for, another one for each.
+  static let own: [Check: Flaw] = [
+    .empty: .refusesEmptyBatches, .order: .ordersByArrival,
+    .strictCursor: .takesUnknownCursorsForNone, .noLimit: .takesNoLimitForAll,
+    .limit: .endsPagesEarly, .latest: .latestIsLastWritten, .lastWriterWins: .lastArrivalWins,
+    .staleChanges: .equalReplaces, .newestOnly: .keepsPlace,
+    .duplicatesInBatch: .comparesWithStoredOnly, .redelivery: .repeatsRedelivered,
+    .deletions: .hidesDeletions, .comparator: .mergesByText,
+    .equalTimestamps: .splitsEqualTimestamps, .keyPairs: .joinsKeys, .keyBytes: .normalizesKeys,
+    .fields: .dropsByteOrderMark, .largeFields: .shortensPayloads,
+    .unknownTypes: .dropsUnknownTypes,
+    .batchAtomicity: .keepsWhatCameBeforeTheRefused, .reopening: .forgetsLastBatch,
+    .concurrentWriters: .writesLate, .concurrentReaders: .showsParts,
+    .cancellation: .stopsWhenCancelled, .randomScripts: .unsignedNeverReplacesSigned,
+  ]
+
+  @Test(arguments: Check.all)
+  func aCheckNoticesAFlawOfItsOwn(check: Check) async throws {
+    let flaw = try #require(Self.own[check])
+    let report = await conformance(of: [flaw]).run([check])
+    #expect(report.failures.map(\.check) == [check])
   }
 
-  @Test func writesThatWaitLoseWhatIsWrittenMeanwhile() async {
-    let report = await conformance(of: [.writesLate]).run([.concurrentWriters])
-    #expect(report.failures.map(\.check) == [.concurrentWriters])
+  @Test func noFlawStandsForTwoChecks() {
+    #expect(Set(Self.own.values).count == Check.all.count)
   }
 
-  @Test func readersSeePartsOfABatch() async {
-    let report = await conformance(of: [.showsParts]).run([.concurrentReaders])
-    #expect(report.failures.map(\.check) == [.concurrentReaders])
+  /// Random calls meet the bytes that texts lose.
+  @Test(
+    arguments: [
+      .emptyIsNil, .emptyKeyIsNil, .payloadIsText, .dropsByteOrderMark, .endsPayloadsAtNul,
+      .foldsLineEnds,
+    ] as [Flaw])
+  func randomScriptsHaveTreacherousBytes(flaw: Flaw) async {
+    let report = await conformance(of: [flaw]).run([.randomScripts])
+    #expect(report.failures.map(\.check) == [.randomScripts])
   }
 
   @Test func anAdapterWithoutFlawsPasses() async {

@@ -35,6 +35,13 @@ actor FlawedAdapter: AirDbAdapter {
   func reopen() {
     if has(.forgetsLastBatch) { storage = lastStorage }
     if has(.forgetsLatest) { storage.latest = nil }
+    if has(.readsBackWithoutByteOrderMark) {
+      storage.rows = storage.rows.mapValues { row in
+        var row = row
+        row.change.payload = Self.withoutByteOrderMark(row.change.payload)
+        return row
+      }
+    }
   }
 
   // MARK: Writing
@@ -123,6 +130,14 @@ actor FlawedAdapter: AirDbAdapter {
     return Array("\(parts[0].utf8.count) \(parts[0])\(parts[1])".utf8)
   }
 
+  private static func asText(_ bytes: Data) -> Data {
+    Data(String(decoding: bytes, as: UTF8.self).utf8)
+  }
+
+  private static func withoutByteOrderMark(_ bytes: Data) -> Data {
+    bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes
+  }
+
   private func altered(_ original: ChangeRecord) -> ChangeRecord {
     var change = original
     if has(.endsIdsAtNul) { change.id = String(change.id.prefix { $0 != "\u{0}" }) }
@@ -130,9 +145,19 @@ actor FlawedAdapter: AirDbAdapter {
     if has(.shortensPayloads) { change.payload = change.payload.prefix(65_535) }
     if has(.emptiesDeletions), change.type == .delete { change.payload = Data() }
     if has(.emptyIsNil), change.signature?.isEmpty == true { change.signature = nil }
+    if has(.emptyKeyIsNil), change.authorPublicKey?.isEmpty == true { change.authorPublicKey = nil }
     if has(.nilIsEmpty) { change.authorPublicKey = change.authorPublicKey ?? Data() }
-    if has(.payloadIsText) {
-      change.payload = Data(String(decoding: change.payload, as: UTF8.self).utf8)
+    if has(.nilSignatureIsEmpty) { change.signature = change.signature ?? Data() }
+    if has(.payloadIsText) { change.payload = Self.asText(change.payload) }
+    if has(.keyIsText) { change.authorPublicKey = change.authorPublicKey.map(Self.asText) }
+    if has(.signatureIsText) { change.signature = change.signature.map(Self.asText) }
+    if has(.dropsByteOrderMark) { change.payload = Self.withoutByteOrderMark(change.payload) }
+    if has(.endsPayloadsAtNul) { change.payload = change.payload.prefix { $0 != 0 } }
+    if has(.foldsLineEnds) {
+      change.payload.replace(Data("\r\n".utf8), with: Data("\n".utf8))
+    }
+    if has(.normalizesPayloads), let text = String(validating: change.payload, as: UTF8.self) {
+      change.payload = Data(text.precomposedStringWithCanonicalMapping.utf8)
     }
     if has(.respellsTimestamps) {
       change.hlcTimestamp = change.hlcTimestamp.replacingOccurrences(of: "_", with: "-")

@@ -284,9 +284,43 @@ import Testing
         let left = try DirectoryContents(root)
         #expect(left.files.isEmpty)
       }
-      // Neither is the parent of a new store created.
-      let error = await storeError { _ = try ChangeStore(at: root + "/none/store") }
-      #expect(error?.code == .inputOutput)
+    }
+  }
+
+  @Test func `The parent of what is made is not made, and the error names it`() async throws {
+    try await withTemporaryDirectory { root in
+      let missing = root + "/none"
+      let store = try ChangeStore(at: root + "/store")
+      let errors = [
+        await storeError { _ = try ChangeStore(at: missing + "/store") },
+        await storeError { _ = try ChangeStore(at: missing + "/store/") },
+        await storeError { try store.backUp(to: missing + "/copy") },
+        await storeError { _ = try InstallationId(keptAt: missing + "/id") },
+      ]
+      for error in errors {
+        #expect(error?.code == .directoryNotFound)
+        #expect(error?.file == missing)
+      }
+      #expect(!FileManager.default.fileExists(atPath: missing))
+      try store.close()
+    }
+  }
+
+  @Test func `A path may be a URL everywhere`() throws {
+    try withTemporaryDirectory { root in
+      let folder = URL(fileURLWithPath: root)
+      let place = folder.appendingPathComponent("a store", isDirectory: true)
+      let copy = folder.appendingPathComponent("a copy")
+      let store = try ChangeStore(at: place)
+      try store.backUp(to: copy)
+      try store.close()
+      let identity = try ChangeStore.adopt(at: copy)
+      let opened = try ChangeStore(at: copy)
+      #expect(try opened.statistics().storeId == identity)
+      try opened.close()
+      try ChangeStore.destroy(at: place)
+      try ChangeStore.destroy(at: copy)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: root).isEmpty)
     }
   }
 }

@@ -69,8 +69,12 @@ struct ExampleTests {
       let isSource = file.pathExtension == "swift"
       let text = try String(contentsOf: file, encoding: .utf8)
       var block: [Substring]?
+      // In an item of a list a block is indented.
+      var indentation = 0
       for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
-        guard let content = isSource ? Self.comment(line) : line else { continue }
+        guard let whole = isSource ? Self.comment(line) : line else { continue }
+        if block == nil { indentation = whole.prefix { $0 == " " }.count }
+        let content = whole.dropFirst(min(indentation, whole.prefix { $0 == " " }.count))
         if let lines = block, content == "```" {
           examples.append((file.lastPathComponent, lines.joined(separator: "\n")))
           block = nil

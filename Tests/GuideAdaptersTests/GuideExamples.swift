@@ -44,6 +44,19 @@ struct GuideExamples {
     }
   }
 
+  @Test func shadow() async throws {
+    let old = Guide.makeGrdb()
+    let store = try ChangeStore.inMemory()
+    // example: Shadow of an old adapter
+    let adapter = ShadowAdapter(primary: old, shadow: store) { difference in
+      print("the new store differs: \(difference)")
+    }
+    // end
+    try await adapter.applyChanges(Self.changes)
+    #expect(try await adapter.getLatestHlc() == Self.changes[0].hlcTimestamp)
+    #expect(try store.changes(limit: .max).records.count == Self.changes.count)
+  }
+
   @Test func coreData() async throws {
     let container = NSPersistentContainer()
     try await expectAll(in: CoreDataAirDbAdapter(persistentContainer: container)) { path in

@@ -172,8 +172,73 @@
         outcome.errors.contains(
           applied == 0
             ? "Nothing has been imported." : "The lines before \(applied + 1) have been imported."))
+      guard applied > 0 else {
+        // The store was not there, and is not now.
+        return #expect(!FileManager.default.fileExists(atPath: copy))
+      }
       let found = try DumpedRecord.read(Tool.run(["dump", copy], in: folder).lines)
       #expect(found == Array(SampleStore.records.prefix(applied)))
+    }
+
+    /// What the store itself refuses, when it has been made: here an author that is too long.
+    @Test(
+      "a store that was made for a batch that is refused is removed, and nothing else",
+      arguments: [nil, [], ["mine"]] as [[String]?])
+    func refusedWhenMade(present: [String]?) throws {
+      let folder = try TemporaryFolder()
+      let file = try write(Self.good, in: folder)
+      let store = folder.path("store")
+      if let present {
+        let path = try folder.newFolder("store")
+        for name in present {
+          try Data("precious".utf8).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
+        }
+      }
+      let author = String(repeating: "a", count: 2_000)
+      let outcome = try Tool.run(
+        ["import", "--create", "--author", author, store, file], in: folder)
+      #expect(outcome.status == 3 && outcome.errors.contains("1,024"), "\(outcome)")
+      #expect(FileManager.default.fileExists(atPath: store) == (present != nil))
+      if let present { #expect(try folder.names(store) == present) }
+    }
+
+    @Test("a store that was there before stays, whatever is refused", arguments: [false, true])
+    func refusedWhenThere(hasLongAuthor: Bool) throws {
+      let folder = try TemporaryFolder()
+      let file = try write(hasLongAuthor ? Self.good : "nonsense", in: folder)
+      let store = folder.path("store")
+      try ChangeStore(at: store).close()
+      let options =
+        hasLongAuthor ? ["--author", String(repeating: "a", count: 2_000)] : ["--batch", "1"]
+      let outcome = try Tool.run(["import", "--create"] + options + [store, file], in: folder)
+      #expect(outcome.status != 0)
+      #expect(try Tool.run(["verify", store], in: folder).status == 0)
+    }
+
+    @Test("a file without records makes an empty store")
+    func empty() throws {
+      let folder = try TemporaryFolder()
+      let store = folder.path("store")
+      let file = try write("\n \n", in: folder)
+      let outcome = try Tool.run(["import", "--create", store, file], in: folder)
+      #expect(outcome.status == 0 && outcome.output == "0 records imported.\n")
+      #expect(try Tool.run(["verify", store], in: folder).status == 0)
+    }
+
+    @Test("what is missing is named, and what to do about it")
+    func missing() throws {
+      let folder = try TemporaryFolder()
+      let file = try write(Self.good, in: folder)
+      let none = folder.path("none")
+      let withoutFlag = try Tool.run(["import", none, file], in: folder)
+      #expect(withoutFlag.status == 3)
+      #expect(withoutFlag.errors.contains("There is no store at \(none)."))
+      #expect(withoutFlag.errors.contains("With --create, import makes one."))
+      let withoutParent = try Tool.run(["import", "--create", "\(none)/store", file], in: folder)
+      #expect(withoutParent.status == 3)
+      #expect(withoutParent.errors.contains("There is no folder \(none),"))
+      #expect(withoutParent.errors.contains("Make the folder first"))
+      #expect(!FileManager.default.fileExists(atPath: none))
     }
 
     @Test("all that is wrong in a batch is reported, up to twenty lines")

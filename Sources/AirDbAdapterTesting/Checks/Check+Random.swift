@@ -102,7 +102,9 @@ private struct ScriptGenerator {
     return change
   }
 
+  /// Any bytes, few of them, or what is not to be read as text, alone or before others.
   private mutating func bytes() -> Data {
-    Data((0..<random.below(9)).map { _ in UInt8(random.below(256)) })
+    let start = random.below(3) == 0 ? random.element(of: SampleBytes.all).prefix(16) : Data()
+    return start + Data((0..<random.below(9)).map { _ in UInt8(random.below(256)) })
   }
 }

@@ -171,8 +171,8 @@ extension AdapterConformance.Check {
     "reopening",
     title: "Everything is still there after the adapter was reopened",
     explanation: """
-      Records, deletions, the order, what makes a change stale, and the latest timestamp. Skipped for \
-      adapters that cannot be reopened.
+      Records, deletions, the order, what makes a change stale, the latest timestamp, and every byte. \
+      Skipped for adapters that cannot be reopened.
       """
   ) { context in
     guard context.canReopen else { return .skip("No way to reopen the adapter was given.") }
@@ -181,9 +181,15 @@ extension AdapterConformance.Check {
       context.record("id2", 9, type: .delete), context.record("id7", 4),
       context.record("id3", 8, type: .update),
     ]
-    let bytes = ChangeRecord(
-      id: "\u{E9}\u{0}", collection: "", type: .update, payload: Data(0...255),
-      hlcTimestamp: context.clock.text(20), authorPublicKey: Data(), signature: Data([0]))
+    // What an adapter keeps in memory as it came, it may still read back as something else.
+    let bytes = SampleBytes.all.enumerated().map { index, content in
+      ChangeRecord(
+        id: "\u{E9}\u{0}\(index)", collection: index % 2 == 0 ? "" : "\u{FEFF}notes\r\n",
+        type: index % 3 == 0 ? .delete : .update, payload: content,
+        hlcTimestamp: context.clock.text(20 + index),
+        authorPublicKey: index % 4 == 0 ? content : nil,
+        signature: index % 4 == 1 ? Data() : index % 4 == 2 ? content : nil)
+    }
     return .run([
       Script([.reopen, .readAll, .latest, .apply(first), .readAll]),
       Script([.apply(first), .reopen, .readAll, .latest, .sweep(limit: 2)]),
@@ -191,7 +197,7 @@ extension AdapterConformance.Check {
         .apply(first), .reopen, .apply(second), .readAll, .reopen, .readAll, .latest,
         .apply([context.record("id2", 8)]), .apply(first), .readAll, .latest,
       ]),
-      Script([.apply([bytes]), .reopen, .readAll, .latest]),
+      Script([.apply(bytes), .reopen, .readAll, .latest, .reopen, .readAll]),
     ])
   }
 }

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 // Looking at a store as a whole: figures, a full check, a copy.
 extension ChangeStore {
   /// Figures about the store as it is now.
@@ -48,10 +54,11 @@ extension ChangeStore {
   /// more, since both would give out the same sequences. Its consumers are as far as they were when the
   /// copy was begun: one that goes on with the copy gets again what it has had since.
   ///
-  /// - Throws: ``LogStoreError`` with `alreadyExists`; `expired` if the store was reopened meanwhile,
-  ///   `closed` or `suspended` if it was closed or suspended; `staleReader` if it is open read-only and
-  ///   the writer replaced its files meanwhile; `noSpace` and the like, or `corrupt`. What has been copied
-  ///   by then stays, is no store, and is to be removed by the caller.
+  /// - Throws: ``LogStoreError`` with `alreadyExists`; `directoryNotFound` if the parent does not exist;
+  ///   `expired` if the store was reopened meanwhile, `closed` or `suspended` if it was closed or
+  ///   suspended; `staleReader` if it is open read-only and the writer replaced its files meanwhile;
+  ///   `noSpace` and the like, or `corrupt`. What has been copied by then stays, is no store, and is to
+  ///   be removed by the caller.
   /// - Complexity: Copies all bytes of the store.
   public func backUp(to path: String) throws(LogStoreError) {
     if let writer = try writerIfAny { try writer.synchronize() }
@@ -67,6 +74,11 @@ extension ChangeStore {
         .expired, "The store was reopened while it was copied; the copy is not complete.",
         file: path)
     }
+  }
+
+  /// Copies the store. See ``backUp(to:)-(String)``.
+  public func backUp(to url: URL) throws(LogStoreError) {
+    try backUp(to: url.path)
   }
 
   /// Whether backups of the device leave the store out, as the system has it now. False where there

@@ -53,9 +53,10 @@ public final class ChangeStore: Sendable {
   ///   - path: The directory of the store. Its parent must exist.
   ///   - configuration: See ``Configuration``. What is recorded in the store must match.
   /// - Throws: ``LogStoreError`` with `storeInUse` if it is open for writing elsewhere; `corrupt` if
-  ///   durable bytes are damaged; `unsupportedFormat`, `configurationMismatch`, `storeNotFound`,
-  ///   `protectedDataUnavailable`; `limitExceeded` for a configuration beyond its limits; `noSpace`,
-  ///   `tooManyOpenFiles`, `inputOutput`. A store that is refused is not changed.
+  ///   durable bytes are damaged; `unsupportedFormat`, `configurationMismatch`, `storeNotFound`;
+  ///   `directoryNotFound` if the parent does not exist; `protectedDataUnavailable`; `limitExceeded`
+  ///   for a configuration beyond its limits; `noSpace`, `tooManyOpenFiles`, `inputOutput`. A store
+  ///   that is refused is not changed.
   /// - Complexity: After a clean close independent of the size of the store; otherwise in
   ///   proportion to the bytes that were not sealed, at most a few segments.
   public convenience init(
@@ -89,6 +90,11 @@ public final class ChangeStore: Sendable {
     try destroy(at: path, on: SystemPlatform())
   }
 
+  /// Removes a store. See ``destroy(at:)-(String)``.
+  public static func destroy(at url: URL) throws(LogStoreError) {
+    try destroy(at: url.path)
+  }
+
   package static func destroy(
     at path: String, on platform: any Platform
   ) throws(LogStoreError) {
@@ -107,6 +113,12 @@ public final class ChangeStore: Sendable {
   @discardableResult
   public static func adopt(at path: String) throws(LogStoreError) -> String {
     try adopt(at: path, platform: SystemPlatform())
+  }
+
+  /// Makes a copy of a store one of its own. See ``adopt(at:)-(String)``.
+  @discardableResult
+  public static func adopt(at url: URL) throws(LogStoreError) -> String {
+    try adopt(at: url.path)
   }
 
   package static func adopt(

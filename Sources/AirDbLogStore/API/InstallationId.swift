@@ -24,7 +24,7 @@ public struct InstallationId: Sendable, Hashable {
   ///
   /// - Parameter path: The file. Its directory must exist.
   /// - Throws: ``LogStoreError`` with `alreadyExists` if something else is there, which is left alone;
-  ///   `inputOutput`, `noSpace`, `tooManyOpenFiles`, `protectedDataUnavailable` if the file cannot be
+  ///   `directoryNotFound` if its directory does not exist; `inputOutput`, `noSpace`, `tooManyOpenFiles`, `protectedDataUnavailable` if the file cannot be
   ///   read or written.
   public init(keptAt path: String) throws(LogStoreError) {
     try self.init(keptAt: path, on: SystemPlatform())
@@ -98,6 +98,11 @@ public struct InstallationId: Sendable, Hashable {
       }
       try directory.synchronizeDirectory()
     } catch {
+      if error.isNotFound {
+        throw LogStoreError(
+          .directoryNotFound, "The directory for the installation id does not exist.",
+          file: directory.path, errno: error.errno)
+      }
       throw LogStoreError(error, "keep an installation id", file: path)
     }
   }

@@ -7,6 +7,8 @@ public struct LogStoreError: Error, Sendable {
 
     /// There is no store at the path, and the configuration does not allow to create one.
     public static let storeNotFound = Code(rawValue: "storeNotFound")
+    /// The directory in which a store, a copy or an installation id was to be made does not exist.
+    public static let directoryNotFound = Code(rawValue: "directoryNotFound")
     /// Another process, or another `ChangeStore` of this process, has the store open for writing.
     public static let storeInUse = Code(rawValue: "storeInUse")
     /// Bytes that were durable are damaged. Nothing was changed.
@@ -116,6 +118,7 @@ public struct LogStoreError: Error, Sendable {
   public var recoverySuggestion: String {
     switch code {
     case .storeNotFound: "Check the path, or open it for writing to create a store there."
+    case .directoryNotFound: "Create it first; a store makes its own directory and no other."
     case .storeInUse: "Close the other handle, or open this one read-only."
     case .corrupt: "Keep a copy of the directory, run verify, and restore from a backup or a peer."
     case .unsupportedFormat: "Open it with the version that wrote it, or a newer one."
@@ -173,6 +176,19 @@ extension LogStoreError {
         ? .tooManyOpenFiles : error.isPermission ? .protectedDataUnavailable : .inputOutput
     self.init(
       code, "Could not \(action): \(error.description).", file: file, errno: error.errno)
+  }
+
+  /// A directory could not be made, in a parent that may not exist.
+  package init(
+    _ error: SystemError, creating directory: StoreDirectory, of owner: String
+  ) {
+    guard error.isNotFound else {
+      self.init(error, "create the \(owner)'s directory", file: directory.path)
+      return
+    }
+    self.init(
+      .directoryNotFound, "The directory in which the \(owner) would be made does not exist.",
+      file: directory.parent, errno: error.errno)
   }
 
   /// Damage found at `base + error.offset` of a file.

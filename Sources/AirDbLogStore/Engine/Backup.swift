@@ -33,7 +33,7 @@ struct Backup {
         throw LogStoreError(
           .alreadyExists, "There is something at the path of the copy.", file: target.path)
       }
-      throw LogStoreError(error, "create the copy's directory", file: target.path)
+      throw LogStoreError(error, creating: target, of: "copy")
     }
     for sealed in state.sealed {
       let info = sealed.segment.info

@@ -96,7 +96,7 @@ package enum Opening {
     do throws(SystemError) {
       try makeDurable(directory, isNew: isNew)
     } catch {
-      throw LogStoreError(error, "create the store's directory", file: directory.path)
+      throw LogStoreError(error, creating: directory, of: "store")
     }
   }
 
