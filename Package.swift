@@ -73,7 +73,7 @@ let package = Package(
       swiftSettings: settings),
     // An example for authors of adapters: the kit in a program.
     .executableTarget(
-      name: "check-adapter", dependencies: ["AirDbAdapterTesting"],
+      name: "check-adapter", dependencies: ["AirDbAdapterTesting", "AirDbContract"],
       path: "Tests/Examples/CheckAdapter", packageAccess: false, swiftSettings: settings),
     // What tests run in processes of their own: writers that are killed, and measurements.
     .target(name: "CHeapProbe", path: "Tests/CHeapProbe"),
@@ -96,7 +96,7 @@ let package = Package(
       packageAccess: false, swiftSettings: settings),
     .testTarget(
       name: "DocumentationTests",
-      dependencies: ["AirDbLogStore", "AirDbContract", "AirDbAdapterTesting", "TestSupport"],
+      dependencies: ["AirDbLogStore", "AirDbAdapterTesting", "TestSupport", "check-adapter"],
       swiftSettings: settings),
     .testTarget(
       name: "CodecTests", dependencies: ["AirDbLogStore", "TestSupport"], swiftSettings: settings),

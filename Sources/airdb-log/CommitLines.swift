@@ -20,7 +20,7 @@ struct CommitLines {
 
   private func text(_ commit: Commit) -> [UInt8] {
     let author = commit.author.isEmpty ? "no author" : "by \"\(commit.author)\""
-    let date = Figures.date(milliseconds: commit.date)
+    let date = Figures.date(commit.date)
     var lines = ["\(commit.position)  \(date)  \(author)"]
     for change in commit.changes {
       lines.append(
@@ -45,7 +45,7 @@ struct CommitLines {
   private func json(_ commit: Commit) -> [UInt8] {
     var line = Array(
       "{\"position\":\"\(commit.position)\",\"sequence\":\(commit.position.sequence)".utf8)
-    line += Array(",\"date\":\(commit.date),\"author\":".utf8)
+    line += Array(",\"date\":\(Figures.milliseconds(commit.date)),\"author\":".utf8)
     JsonLine.append(commit.author, to: &line)
     line += Array(",\"changes\":[".utf8)
     for (index, change) in commit.changes.enumerated() {

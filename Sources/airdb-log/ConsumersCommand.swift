@@ -57,7 +57,7 @@ extension Command {
     ]
     if consumer.pinnedBytes > 0 {
       let until = consumer.pinnedUntil.map {
-        ", the first of it until \(Figures.date(milliseconds: $0))"
+        ", the first of it until \(Figures.date($0))"
       }
       lines.append("pinned    \(Figures.bytes(consumer.pinnedBytes))\(until ?? "")")
     }
@@ -93,9 +93,10 @@ extension Command {
       ("sequence", "\(consumer.position?.sequence ?? 0)"),
       ("retention", "\"\(retention)\""), ("maximumAge", age.map { "\($0)" } ?? "null"),
       ("maximumBytes", bytes.map { "\($0)" } ?? "null"),
-      ("registered", "\(consumer.registeredDate)"), ("lagCommits", "\(consumer.lag.commits)"),
+      ("registered", "\(Figures.milliseconds(consumer.registeredDate))"),
+      ("lagCommits", "\(consumer.lag.commits)"),
       ("lagBytes", "\(consumer.lag.bytes)"), ("pinnedBytes", "\(consumer.pinnedBytes)"),
-      ("pinnedUntil", consumer.pinnedUntil.map { "\($0)" } ?? "null"),
+      ("pinnedUntil", consumer.pinnedUntil.map { "\(Figures.milliseconds($0))" } ?? "null"),
       ("isBeyondCap", "\(consumer.isBeyondCap)"),
     ]
     for (name, value) in fields { line += Array(",\"\(name)\":\(value)".utf8) }

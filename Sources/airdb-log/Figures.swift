@@ -43,9 +43,12 @@ enum Figures {
   }
 
   /// `2026-03-01 12:00:00Z`.
-  static func date(milliseconds: Int64) -> String {
-    let formatter = ISO8601DateFormatter()
-    return formatter.string(from: Date(timeIntervalSince1970: Double(milliseconds) / 1_000))
+  static func date(_ date: Date) -> String { ISO8601DateFormatter().string(from: date) }
+
+  /// A date in the lines for programs.
+  static func milliseconds(_ date: Date) -> Int64 {
+    let milliseconds = (date.timeIntervalSince1970 * 1_000).rounded()
+    return Int64(exactly: milliseconds) ?? (milliseconds > 0 ? .max : .min)
   }
 
   static func padded(_ text: String, _ width: Int) -> String {

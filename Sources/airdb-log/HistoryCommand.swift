@@ -38,7 +38,7 @@ extension Command {
 /// What a call of `history` asks for.
 private struct HistoryRequest {
   private var after: Position?
-  private var date: Int64?
+  private var date: Date?
   private let filter: CommitFilter
   private var limit: Int
   private let lines: CommitLines
@@ -52,7 +52,7 @@ private struct HistoryRequest {
       guard after == nil else {
         throw command.usageError("The options --after and --from exclude each other.")
       }
-      guard let date = Self.milliseconds(text) else {
+      guard let date = Self.date(text) else {
         throw command.usageError(
           "The option --from needs a date as 2026-03-01 or 2026-03-01T12:00:00Z, not \"\(text)\".")
       }
@@ -62,7 +62,7 @@ private struct HistoryRequest {
   }
 
   /// A date, or a time of a date in UTC.
-  private static func milliseconds(_ text: String) -> Int64? {
+  private static func date(_ text: String) -> Date? {
     let formats: [ISO8601DateFormatter.Options] = [
       .withFullDate, .withInternetDateTime, [.withInternetDateTime, .withFractionalSeconds],
     ]
@@ -73,7 +73,7 @@ private struct HistoryRequest {
       guard let date = formatter.date(from: text),
         options != .withFullDate || text.utf8.count == 10
       else { continue }
-      return Int64((date.timeIntervalSince1970 * 1_000).rounded())
+      return date
     }
     return nil
   }

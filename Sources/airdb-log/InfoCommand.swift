@@ -21,8 +21,8 @@ extension Command {
         "Deletion types",
         statistics.deletionValues.sorted().map(String.init).joined(separator: ", ")
       ),
-      ("Created", Figures.date(milliseconds: statistics.createdDate)),
-      ("Last commit", Figures.date(milliseconds: statistics.lastCommitDate)),
+      ("Created", Figures.date(statistics.createdDate)),
+      ("Last commit", Figures.date(statistics.lastCommitDate)),
       ("Latest timestamp", try opened.store.latestTimestamp ?? "none"),
       ("Generation", "\(Figures.count(statistics.generation)) of the manifest"),
       ("Sessions", "\(Figures.count(statistics.sessions)) that wrote"),

@@ -126,7 +126,7 @@ import Testing
       while store.signal.waiterCount == 0 { await Task.yield() }
       task.cancel()
     }
-    #expect(await storeError { try await task.value }?.code == .cancelled)
+    await #expect(throws: CancellationError.self) { try await task.value }
     #expect(store.signal.waiterCount == 0)
   }
 }

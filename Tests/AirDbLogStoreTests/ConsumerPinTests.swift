@@ -1,4 +1,5 @@
 import AirDbLogStore
+import Foundation
 import TestSupport
 import Testing
 
@@ -77,7 +78,8 @@ struct ConsumerPinTests {
       #expect(status.isBeyondCap && status.pinnedBytes > 0)
       #expect((status.pinnedUntil == nil) == (retention == .history(maximumBytes: 3_000)))
       if let until = status.pinnedUntil {
-        #expect(until > updates.files.wallClockMilliseconds())
+        let now = Double(updates.files.wallClockMilliseconds()) / 1_000
+        #expect(until > Date(timeIntervalSince1970: now))
       }
       #expect(try updates.store.compact().recordsDropped > 0)
       let left = try updates.sequences(after: nil)

@@ -134,7 +134,7 @@ import Testing
         payload = Self.data("never")
       }
     }
-    await #expect { try await task.value } throws: { ($0 as? LogStoreError)?.code == .cancelled }
+    await #expect(throws: CancellationError.self) { try await task.value }
     #expect(try store.record(forKey: Self.key)?.payload == Data())
   }
 
@@ -176,13 +176,15 @@ import Testing
   private static let calls: [@Sendable (ChangeStore) async throws -> Void] = [
     { try await $0.put(Data(), forKey: key) }, { try await $0.delete(key) },
     { try await $0.update(key) { $0 = Data() } }, { try await $0.write([]) },
+    { try $0.putAndWait(Data(), forKey: key) }, { try $0.deleteAndWait(key) },
+    { try $0.updateAndWait(key) { $0 = Data() } }, { try $0.writeAndWait([]) },
   ]
 
   private static func expect(_ code: LogStoreError.Code, _ store: ChangeStore) async {
     for call in calls { #expect(await storeError { try await call(store) }?.code == code) }
   }
 
-  @Test func `Read-only, suspended and closed stores refuse, cancelled tasks are`() async throws {
+  @Test func `Read-only, suspended and closed stores refuse`() async throws {
     try await withTemporaryDirectory { root in
       let store = try ChangeStore(at: root + "/store")
       try await store.put(Data(), forKey: Self.key)
@@ -194,13 +196,83 @@ import Testing
       await Self.expect(.suspended, store)
       try store.resume()
       try await store.put(Data(), forKey: Self.key)
-      let task = Task {
-        withUnsafeCurrentTask { $0?.cancel() }
-        await Self.expect(.cancelled, store)
-      }
-      await task.value
       try store.close()
       await Self.expect(.closed, store)
+    }
+  }
+
+  // MARK: Callers that wait
+
+  /// One and the same script by the calls that suspend, and by those that wait.
+  @Test func `The calls that wait do what the others do`() async throws {
+    struct Value: Codable, Equatable { var text: String }
+    let (first, second) = (try ChangeStore.inMemory(), try ChangeStore.inMemory())
+    let (some, others) = (
+      first.collection("v", of: Value.self), second.collection("v", of: Value.self)
+    )
+    let other = RecordKey(collection: "c", id: "other")
+    for round in 0..<3 {
+      let data = Self.data("\(round)")
+      #expect(
+        try await first.put(data, forKey: Self.key).type
+          == second.putAndWait(data, forKey: Self.key).type)
+      let changed = try await first.update(Self.key) { $0?.append(7) }
+      #expect(try second.updateAndWait(Self.key) { $0?.append(7) } == changed)
+      #expect(changed == data + [7])
+      let written = try await first.write([.put(data, forKey: other), .delete(Self.key)])
+      let waited = try second.writeAndWait([.put(data, forKey: other), .delete(Self.key)])
+      #expect(written.map(\.type) == waited.map(\.type))
+      #expect(try await first.delete(Self.key) == nil)
+      #expect(try second.deleteAndWait(Self.key) == nil)
+      #expect(
+        try await first.delete(other, author: "x")?.type
+          == second.deleteAndWait(other, author: "x")?.type)
+
+      let value = Value(text: "\(round)")
+      try await some.put(value, forId: "1")
+      try others.putAndWait(value, forId: "1")
+      try await some.update("1") { $0?.text += "!" }
+      #expect(try others.updateAndWait("1") { $0?.text += "!" }?.text == "\(round)!")
+      try await some.delete("1")
+      #expect(try others.deleteAndWait("1") != nil)
+    }
+    let (all, waited) = (try first.history(), try second.history())
+    #expect(all.map(\.author) == waited.map(\.author))
+    #expect(all.map { $0.records.map(\.id) } == waited.map { $0.records.map(\.id) })
+    let contents = try [first, second].map { try $0.changes(limit: .max).records }
+    #expect(contents[0].map(\.payload) == contents[1].map(\.payload))
+  }
+
+  @Test func `An update that waits begins again when it was overtaken, and ends by its closure`()
+    throws
+  {
+    struct Stop: Error {}
+    let store = try ChangeStore.inMemory()
+    var calls = 0
+    try store.updateAndWait(Self.key) { payload in
+      calls += 1
+      if calls < 3 { try store.putAndWait(Self.data("\(calls)"), forKey: Self.key) }
+      payload = (payload ?? Data()) + Self.data("+")
+    }
+    #expect(calls == 3)
+    #expect(try store.record(forKey: Self.key)?.payload == Self.data("2+"))
+    #expect(throws: Stop.self) { try store.updateAndWait(Self.key) { _ in throw Stop() } }
+  }
+
+  @Test(arguments: [nil, [7], [0, 9]] as [Set<Int>?])
+  func `A deletion is what the store has recorded as one`(values: Set<Int>?) throws {
+    var configuration = Configuration()
+    configuration.deletionValues = values
+    let platform = MemoryPlatform()
+    let store = try ChangeStore(path: "/store", configuration, platform: platform)
+    try store.close()
+    // Another opening takes them from the store.
+    let again = try ChangeStore(path: "/store", Configuration(), platform: platform)
+    try again.close()
+    for raw in [-1, 0, 1, 2, 7, 9, .max, .min] {
+      let type = try #require(MutationType(rawValue: raw))
+      #expect(store.isDeletion(type) == (values ?? [2]).contains(raw))
+      #expect(again.isDeletion(type) == store.isDeletion(type))
     }
   }
 

@@ -111,7 +111,7 @@ extension HistoryModel.Entry {
       records.append(record)
     }
     self.init(
-      position: commit.position, date: commit.date, author: Array(commit.author.utf8),
+      position: commit.position, date: commit.milliseconds, author: Array(commit.author.utf8),
       records: records)
   }
 }

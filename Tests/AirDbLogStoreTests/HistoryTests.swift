@@ -38,7 +38,7 @@ import Testing
       #expect(page.isLast)
       #expect(page.next == third.position)
       #expect(try subject.store.position == third.position)
-      let dates = page.commits.map(\.date)
+      let dates = page.commits.map(\.milliseconds)
       #expect(dates == dates.sorted() && dates[0] >= before)
     }
   }
@@ -162,7 +162,7 @@ import Testing
     try store.close()
     store = try ChangeStore(path: "/store", Configuration.tiny, platform: platform)
     try store.applyAndWait([change("e", time(5))])
-    let dates = try store.commits(limit: 10).commits.map { $0.date - start }
+    let dates = try store.commits(limit: 10).commits.map { $0.milliseconds - start }
     let far = max(jump, 0)
     #expect(dates == [0, far, far, max(far, 5), max(far, 5)])
     try store.close()
@@ -192,10 +192,43 @@ import Testing
       #expect(position?.sequence == all.last { $0.date < date }?.position.sequence)
       let shown = try store.history(after: position)
       #expect(shown == all.filter { $0.date >= date })
+      // The same by a date, to a part of the millisecond.
+      let exact = Date(timeIntervalSince1970: Double(date) / 1_000)
+      #expect(try store.position(before: exact) == position)
+      #expect(
+        try store.position(before: exact.addingTimeInterval(0.000_4))
+          == store.position(before: date + 1))
+      #expect(
+        try store.position(before: exact.addingTimeInterval(-0.000_4)) == position)
     }
     #expect(try store.position(before: .min) == nil)
     #expect(try store.position(before: .max) == store.position)
+    for date in [Date.distantFuture, Date(timeIntervalSince1970: .infinity)] {
+      #expect(try store.position(before: date) == store.position)
+    }
+    for date in [Date.distantPast, Date(timeIntervalSince1970: .nan)] {
+      #expect(try store.position(before: date) == nil)
+    }
     try store.close()
+  }
+
+  @Test func `Dates are those of the log, to the millisecond`() throws {
+    let platform = ClockedPlatform()
+    for milliseconds in [0, 1, 999, 1_700_000_000_123, 1_764_563_999_999, 253_402_300_799_999] {
+      platform.clock.milliseconds = Int64(milliseconds)
+      let path = "/store\(milliseconds)"
+      let store = try ChangeStore(path: path, Configuration.tiny, platform: platform)
+      try store.applyAndWait([change("a", time(1))])
+      _ = try store.consumer(named: "x")
+      let date = Date(timeIntervalSince1970: Double(milliseconds) / 1_000)
+      #expect(try store.commits(limit: 1).commits.map(\.date) == [date])
+      #expect(try store.statistics().createdDate == date)
+      #expect(try store.statistics().lastCommitDate == date)
+      #expect(try store.consumers().map(\.registeredDate) == [date])
+      #expect(try store.position(before: date) == nil)
+      #expect(try store.position(before: date.addingTimeInterval(0.001)) == store.position)
+      try store.close()
+    }
   }
 }
 

@@ -100,7 +100,7 @@ struct HybridLogicalClockTests {
   }
 
   @Test func aStampBeyondTheDriftIsRefusedAndMovesNothing() throws {
-    var clock = try HybridLogicalClock(node: "n", maximumDrift: 1_000)
+    var clock = try HybridLogicalClock(node: "n", driftMilliseconds: 1_000)
     _ = try clock.tick(at: now)
     let before = clock
     for stamp in ["1700000001001-0000-z", "1700000001001-0", "9999999999999999999-zzzzzzzzzzzz-z"] {
@@ -110,18 +110,18 @@ struct HybridLogicalClockTests {
     try clock.merge("1700000001000-zzzz-z", at: now)
     #expect(try clock.tick(at: now) == "1700000001001-0000-n")
 
-    var iso = try HybridLogicalClock(node: "n", style: .iso8601, maximumDrift: 1_000)
+    var iso = try HybridLogicalClock(node: "n", style: .iso8601, driftMilliseconds: 1_000)
     #expect(code { try iso.merge("2023-11-14T22:13:21.000001Z-0-z", at: now) } == .clockDrift)
     try iso.merge("2023-11-14T22:13:21Z-0-z", at: now)
 
-    var boundless = try HybridLogicalClock(node: "n", maximumDrift: .max)
+    var boundless = try HybridLogicalClock(node: "n", driftMilliseconds: .max)
     try boundless.merge("9999999999999999998-0-z", at: now)
     #expect(try boundless.tick(at: now) == "9999999999999999998-0001-n")
   }
 
   @Test func aStampThatTheClockHasPassedIsNotRefused() throws {
     // Its own, come back from a peer after the time was set back.
-    var clock = try HybridLogicalClock(node: "n", maximumDrift: 1_000)
+    var clock = try HybridLogicalClock(node: "n", driftMilliseconds: 1_000)
     let stamp = try clock.tick(at: now + 86_400_000)
     let before = clock
     try clock.merge(stamp, at: now)
@@ -182,7 +182,7 @@ struct HybridLogicalClockTests {
     let style: HybridLogicalClock.Style = seed % 2 == 0 ? .decimal : .iso8601
     var time = now
     var greatest: String?
-    var clock = try HybridLogicalClock(node: "own", style: style, maximumDrift: 5_000)
+    var clock = try HybridLogicalClock(node: "own", style: style, driftMilliseconds: 5_000)
     var peers = try (0..<3).map { try HybridLogicalClock(node: "peer\($0)", style: style) }
     for _ in 0..<500 {
       switch random.next() % 40 {
@@ -203,7 +203,7 @@ struct HybridLogicalClockTests {
         // Only stamps that it gave itself are kept.
         greatest = clock.lastStamp
         clock = try HybridLogicalClock(
-          node: "own", style: style, maximumDrift: 5_000, after: clock.lastStamp)
+          node: "own", style: style, driftMilliseconds: 5_000, after: clock.lastStamp)
       default:
         let last = clock.lastStamp
         let stamp = try clock.tick(at: time)

@@ -19,8 +19,11 @@ struct ExampleTests {
     #expect(documented.count >= 10)
   }
 
-  /// Where examples are compiled. Those in the second folder need the adapters of AirDB's guides.
-  private static let folders = ["Tests/DocumentationTests", "Tests/GuideAdaptersTests"]
+  /// Where examples are compiled. Those in the second folder need the adapters of AirDB's guides; that in
+  /// the third is a program as well.
+  private static let folders = [
+    "Tests/DocumentationTests", "Tests/GuideAdaptersTests", "Tests/Examples/CheckAdapter",
+  ]
 
   /// The parts between "example" and "end" of the files whose names end in "Examples.swift", by their
   /// names. Parts of one name belong together, with an empty line between them.

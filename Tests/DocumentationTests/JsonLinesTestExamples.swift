@@ -4,7 +4,10 @@
 import AirDbAdapterTesting
 import Foundation
 import Testing
+// end
+@testable import check_adapter
 
+// example: JSON Lines test
 @Test func theAdapterConforms() async throws {
   let directory = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID())")
   try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)

@@ -176,10 +176,13 @@ public struct Statistics: Sendable, Hashable {
   /// How many times the store has been opened and written to, one that is open now included once it has
   /// written.
   public var sessions: UInt32 = 0
-  /// When the store was created, in milliseconds since 1970.
-  public var createdDate: Int64 = 0
-  /// When the last commit was made, in milliseconds since 1970; for an empty store ``createdDate``.
-  public var lastCommitDate: Int64 = 0
+  /// When the store was created.
+  public var createdDate: Date { Date(milliseconds: createdMilliseconds) }
+  /// When the last commit was made; for an empty store ``createdDate``.
+  public var lastCommitDate: Date { Date(milliseconds: lastCommitMilliseconds) }
+  /// The dates as the log has them, in milliseconds since 1970.
+  package var createdMilliseconds: Int64 = 0
+  package var lastCommitMilliseconds: Int64 = 0
 }
 
 /// What a full check found.

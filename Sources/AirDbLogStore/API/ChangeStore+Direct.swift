@@ -71,17 +71,17 @@ extension ChangeStore {
   ///   takes no more writes until ``reopen()``; with any other code none of them was applied: among them
   ///   `clockDrift`; `clockUnavailable` in a store of ``TimestampFormat/utf8Order``;
   ///   `configurationMismatch` if the store's ``Configuration/deletionValues`` leave no type for such a
-  ///   change; `cancelled`; `readOnly`, `suspended`, `closed`.
+  ///   change; `readOnly`, `suspended`, `closed`. `CancellationError` if the task was cancelled before, and
+  ///   then none of them was applied.
   @concurrent
   @discardableResult
   public func write(
     _ changes: [LocalChange], author: String? = nil
   ) async throws -> [ChangeRecord] {
-    let writer = try await clockWriter()
-    var latest: [RecordKey: Int] = [:]
-    for (index, change) in changes.enumerated() { latest[change.key] = index }
-    let items = changes.indices.filter { latest[changes[$0].key] == $0 }.map { changes[$0].item }
-    return try await commit(items, if: .none, author, writer).stamped
+    try Task.checkCancellation()
+    let writer = try clockWriter
+    let batch = try batch(of: changes, author, writer)
+    return try await writer.queue.commit(.local(batch)).get().stamped
   }
 
   /// Changes a record by what it is: reads its payload, has it changed, and stores the result, unless the
@@ -105,58 +105,151 @@ extension ChangeStore {
     _ key: RecordKey, author: String? = nil,
     _ transform: @Sendable (inout Data?) throws -> Void
   ) async throws -> Data? {
-    try await update(key, author: author) { (before: Data?) in
-      var payload = before
-      try transform(&payload)
-      return (payload, isChanged: payload != before, result: payload)
-    }
+    try await update(key, author: author) { try LocalUpdate(of: $0, by: transform) }
   }
 
   /// The same for a caller that wants something back, and who says itself whether anything is changed.
   @concurrent
   func update<Result: Sendable>(
-    _ key: RecordKey, author: String?,
-    by transform: @Sendable (Data?) throws -> (Data?, isChanged: Bool, result: Result)
+    _ key: RecordKey, author: String?, by transform: @Sendable (Data?) throws -> LocalUpdate<Result>
   ) async throws -> Result {
     while true {
-      let writer = try await clockWriter()
-      let engine = writer.engine
-      let version = try record(forKey: key)
-      let current = version.flatMap { engine.options.isDeletion($0.type) ? nil : $0.payload }
-      let (payload, isChanged, result) = try transform(current)
-      guard isChanged else { return result }
-      var condition = LocalBatch.Condition.absent
-      if let version {
-        condition = .newest(
-          try PreparedBatch(
-            [version], label: [], format: engine.options.format,
-            secret: engine.manifest.value.hashSecret))
-      }
-      let change = payload.map { LocalChange.put($0, forKey: key) } ?? .delete(key)
-      let outcome = try await commit([change.item], if: condition, author, writer)
-      if !outcome.isOvertaken { return result }
+      try Task.checkCancellation()
+      let writer = try clockWriter
+      let (batch, result) = try attempt(key, author, writer, transform)
+      guard let batch else { return result }
+      if try await !writer.queue.commit(.local(batch)).get().isOvertaken { return result }
     }
   }
+}
 
+// For callers with a thread of their own.
+extension ChangeStore {
+  /// Stores a payload as ``put(_:forKey:author:)`` does, on the caller's thread, which waits. See
+  /// ``writeAndWait(_:author:)``.
+  @discardableResult
+  public func putAndWait(
+    _ payload: Data, forKey key: RecordKey, author: String? = nil
+  ) throws(LogStoreError) -> ChangeRecord {
+    try writeAndWait([.put(payload, forKey: key)], author: author)[0]
+  }
+
+  /// Deletes a record as ``delete(_:author:)`` does, on the caller's thread, which waits. See
+  /// ``writeAndWait(_:author:)``.
+  @discardableResult
+  public func deleteAndWait(
+    _ key: RecordKey, author: String? = nil
+  ) throws(LogStoreError) -> ChangeRecord? {
+    try writeAndWait([.delete(key)], author: author).first
+  }
+
+  /// Stamps changes and applies them as ``write(_:author:)`` does, on the caller's thread, which waits.
+  ///
+  /// Faster than the asynchronous one by the thread changes that it saves. Not for the main thread,
+  /// nor for the threads of the cooperative pool: it waits for the storage device. It does not look
+  /// whether a task was cancelled.
+  ///
+  /// - Throws: As ``write(_:author:)`` does, but for `CancellationError`.
+  @discardableResult
+  public func writeAndWait(
+    _ changes: [LocalChange], author: String? = nil
+  ) throws(LogStoreError) -> [ChangeRecord] {
+    let writer = try clockWriter
+    let batch = try batch(of: changes, author, writer)
+    return try writer.queue.commit(.local(batch)).get().stamped
+  }
+
+  /// Changes a record as ``update(_:author:_:)`` does, on the caller's thread, which waits. See
+  /// ``writeAndWait(_:author:)``.
+  ///
+  /// - Throws: As ``writeAndWait(_:author:)`` does, and what `transform` throws.
+  @discardableResult
+  public func updateAndWait(
+    _ key: RecordKey, author: String? = nil, _ transform: (inout Data?) throws -> Void
+  ) throws -> Data? {
+    try updateAndWait(key, author: author) { try LocalUpdate(of: $0, by: transform) }
+  }
+
+  func updateAndWait<Result>(
+    _ key: RecordKey, author: String?, by transform: (Data?) throws -> LocalUpdate<Result>
+  ) throws -> Result {
+    while true {
+      let writer = try clockWriter
+      let (batch, result) = try attempt(key, author, writer, transform)
+      guard let batch else { return result }
+      if try !writer.queue.commit(.local(batch)).get().isOvertaken { return result }
+    }
+  }
+}
+
+/// What a closure makes of the payload of a record, and what its caller gets for it.
+struct LocalUpdate<Result> {
+  var payload: Data?
+  var isChanged: Bool
+  var result: Result
+}
+
+extension LocalUpdate where Result == Data? {
+  fileprivate init(of before: Data?, by transform: (inout Data?) throws -> Void) throws {
+    var payload = before
+    try transform(&payload)
+    self.init(payload: payload, isChanged: payload != before, result: payload)
+  }
+}
+
+extension LocalUpdate: Sendable where Result: Sendable {}
+
+// What the calls that wait have in common with those that do not.
+extension ChangeStore {
   /// The writer, if it can stamp changes.
-  private func clockWriter() async throws -> Writer {
-    if Task.isCancelled {
-      throw LogStoreError(.cancelled, "The task was cancelled before the change was handed on.")
+  private var clockWriter: Writer {
+    get throws(LogStoreError) {
+      let writer = try writer
+      if let refusal = writer.refusal { throw refusal }
+      guard writer.engine.options.format == .hybrid else {
+        throw LogStoreError(
+          .clockUnavailable,
+          "The timestamps of the store are opaque (utf8Order): its clock cannot make one.")
+      }
+      return writer
     }
-    let writer = try writer
-    if let refusal = writer.refusal { throw refusal }
-    guard writer.engine.options.format == .hybrid else {
-      throw LogStoreError(
-        .clockUnavailable,
-        "The timestamps of the store are opaque (utf8Order): its clock cannot make one.")
-    }
-    return writer
   }
 
-  private func commit(
-    _ items: [LocalBatch.Item], if condition: LocalBatch.Condition,
-    _ author: String?, _ writer: Writer
-  ) async throws -> CommitOutcome {
+  private func batch(
+    of changes: [LocalChange], _ author: String?, _ writer: Writer
+  ) throws(LogStoreError) -> LocalBatch {
+    var latest: [RecordKey: Int] = [:]
+    for (index, change) in changes.enumerated() { latest[change.key] = index }
+    let items = changes.indices.filter { latest[changes[$0].key] == $0 }.map { changes[$0].item }
+    return try batch(of: items, if: .none, author, writer)
+  }
+
+  /// Calls the closure of an update with what is there, and answers what is to be committed if that is
+  /// still there then; no batch if nothing is changed.
+  private func attempt<Result>(
+    _ key: RecordKey, _ author: String?, _ writer: Writer,
+    _ transform: (Data?) throws -> LocalUpdate<Result>
+  ) throws -> (batch: LocalBatch?, result: Result) {
+    let engine = writer.engine
+    let version = try record(forKey: key)
+    let current = version.flatMap { isDeletion($0.type) ? nil : $0.payload }
+    let update = try transform(current)
+    guard update.isChanged else { return (nil, update.result) }
+    var condition = LocalBatch.Condition.absent
+    if let version {
+      condition = .newest(
+        try PreparedBatch(
+          [version], label: [], format: engine.options.format,
+          secret: engine.manifest.value.hashSecret))
+    }
+    let change = update.payload.map { LocalChange.put($0, forKey: key) } ?? .delete(key)
+    return (try batch(of: [change.item], if: condition, author, writer), update.result)
+  }
+
+  private func batch(
+    of items: [LocalBatch.Item], if condition: LocalBatch.Condition, _ author: String?,
+    _ writer: Writer
+  ) throws(LogStoreError) -> LocalBatch {
     let options = writer.engine.options
     for item in items {
       guard options.hasType(for: item.action) else {
@@ -166,10 +259,9 @@ extension ChangeStore {
         )
       }
     }
-    let batch = LocalBatch(
+    return LocalBatch(
       items, if: condition, label: author.map { Array($0.utf8) } ?? options.authorLabel,
       secret: writer.engine.manifest.value.hashSecret)
-    return try await writer.queue.commit(.local(batch)).get()
   }
 }
 

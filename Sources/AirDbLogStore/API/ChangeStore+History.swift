@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 // History: commits in the order in which they were applied. Unlike the feed by timestamp, it shows a
 // late record with an old timestamp where it arrived: at the end.
 extension ChangeStore {
@@ -33,7 +39,8 @@ extension ChangeStore {
           Commit(
             position: engine.position(
               at: LogEnd(sequence: commit.sequence, checksum: commit.checksum), horizon: horizon),
-            date: commit.date, author: commit.author, changes: commit.changes.map(Change.init))
+            milliseconds: commit.date, author: commit.author,
+            changes: commit.changes.map(Change.init))
         },
         next: page.end.map { engine.position(at: $0, horizon: horizon) }, isLast: page.isLast)
     }
@@ -45,11 +52,15 @@ extension ChangeStore {
   /// It is a place to begin at, not one that was reached: deletions that were purged by now are not
   /// missed there, since nobody has seen what they deleted. Whoever has, keeps the position instead.
   ///
-  /// - Parameter date: In milliseconds since 1970.
   /// - Complexity: In proportion to the size of one segment.
-  public func position(before date: Int64) throws(LogStoreError) -> Position? {
+  public func position(before date: Date) throws(LogStoreError) -> Position? {
+    // Commits have whole milliseconds: what is before the date is before the next of these.
+    try position(before: date.milliseconds(.up))
+  }
+
+  package func position(before milliseconds: Int64) throws(LogStoreError) -> Position? {
     try reading { (engine) throws(LogStoreError) in
-      try engine.lastCommit(before: date).map { engine.position(at: $0) }
+      try engine.lastCommit(before: milliseconds).map { engine.position(at: $0) }
     }
   }
 

@@ -50,11 +50,7 @@ extension ChangeStore {
       store: self, source: source, pageSize: max(1, pageSize), author: author,
       settingAside: settingAside, progress: progress,
       checkpoint: try usable(checkpoint, isIntoStore: true))
-    do {
-      return try await run.run()
-    } catch {
-      throw Self.unified(error)
-    }
+    return try await run.run()
   }
 
   /// Copies all records of this store into another adapter, deletions included, and then compares all
@@ -84,11 +80,7 @@ extension ChangeStore {
     var run = try MigrationOutOfStore(
       store: self, target: target, pageSize: max(1, pageSize), progress: progress,
       checkpoint: try usable(checkpoint, isIntoStore: false))
-    do {
-      return try await run.run()
-    } catch {
-      throw Self.unified(error)
-    }
+    return try await run.run()
   }
 
   private func usable(
@@ -99,10 +91,5 @@ extension ChangeStore {
       return checkpoint
     }
     return Migration.Checkpoint(storeId: storeId, isIntoStore: isIntoStore)
-  }
-
-  /// One error for a cancellation, wherever it was noticed.
-  private static func unified(_ error: any Error) -> any Error {
-    (error as? LogStoreError)?.code == .cancelled ? CancellationError() : error
   }
 }

@@ -36,6 +36,8 @@ public final class ChangeStore: Sendable {
   /// Told of what is committed, refreshed, and taken up again.
   package let signal = CommitSignal()
   let deliveries = Deliveries()
+  /// The types that are deletions, as the store has recorded them for good.
+  private let deletionValues: Set<Int64>
   /// Held while the store is reopened, suspended or closed.
   private let transition = Monitor()
 
@@ -141,6 +143,7 @@ public final class ChangeStore: Sendable {
     let opened = try Opening.open(
       directory, options, scheduler: self.scheduler, cleanerScheduler: self.cleanerScheduler)
     state = Locked(.open(opened))
+    deletionValues = Set(opened.engine.options.deletionValues)
     observe(opened)
   }
 
@@ -156,6 +159,12 @@ public final class ChangeStore: Sendable {
     observe(opened)
     state.withLock { $0 = .open(opened) }
     signal.notify()
+  }
+
+  /// Whether a record or a change of this type is a deletion, by the ``Configuration/deletionValues``
+  /// that the store was created with. No I/O; also when the store is suspended or closed.
+  public func isDeletion(_ type: MutationType) -> Bool {
+    deletionValues.contains(Int64(type.rawValue))
   }
 
   // MARK: State
@@ -260,17 +269,16 @@ extension ChangeStore {
   ///   store takes no more writes until ``reopen()``; with any other code nothing of it was applied:
   ///   `invalidTimestamp`, `mixedTimestamps` or `limitExceeded` for a record, which
   ///   ``LogStoreError/recordIndex`` names; `noSpace`, `tooManyOpenFiles` or `protectedDataUnavailable`,
-  ///   after which it can be tried again; `readOnly`, `suspended`, `closed`.
-  ///   With `cancelled` nothing was applied: a batch that has been handed on is not recalled.
+  ///   after which it can be tried again; `readOnly`, `suspended`, `closed`. `CancellationError` if the
+  ///   task was cancelled before, and then nothing was applied: a batch that has been handed on is not
+  ///   recalled.
   /// - Complexity: O(n log n) in the batch, and a filter probe a sealed segment for each record.
   @concurrent
   @discardableResult
   public func apply(
     _ changes: [ChangeRecord], author: String? = nil
   ) async throws -> ApplyResult {
-    if Task.isCancelled {
-      throw LogStoreError(.cancelled, "The task was cancelled before the batch was handed on.")
-    }
+    try Task.checkCancellation()
     let writer = try writer
     let batch = try prepare(changes, author, writer)
     return try result(await writer.queue.commit(.batch(batch)), writer)
@@ -285,7 +293,7 @@ extension ChangeStore {
   /// - Parameters:
   ///   - changes: At most 1 GiB over all fields.
   ///   - author: The label of the commit; the configuration's by default.
-  /// - Throws: As ``apply(_:author:)`` does, but for `cancelled`.
+  /// - Throws: As ``apply(_:author:)`` does, but for `CancellationError`.
   @discardableResult
   public func applyAndWait(
     _ changes: [ChangeRecord], author: String? = nil

@@ -1,10 +1,18 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// A batch that was applied, as history shows it.
 public struct Commit: Sendable {
   /// Behind this commit.
   public let position: Position
-  /// When it was made, in milliseconds since 1970. It never decreases from one commit to the next,
-  /// whatever the time does, and is not before the timestamps that the store itself gave the commit.
-  public let date: Int64
+  /// When it was made, to the millisecond. It never decreases from one commit to the next, whatever the
+  /// time does, and is not before the timestamps that the store itself gave the commit.
+  public var date: Date { Date(milliseconds: milliseconds) }
+  /// The date as the log has it, in milliseconds since 1970.
+  package let milliseconds: Int64
   /// The author label that ``ChangeStore/apply(_:author:)`` was given, or the configuration's.
   public let author: String
   /// Its changes that are still in the log and that the filter lets pass, in the order of the batch; at

@@ -6,7 +6,8 @@
 ///
 /// One that follows ends when the store is closed, and waits while it is suspended. One that does not
 /// throws as ``ChangeStore/commits(after:matching:limit:byteLimit:)`` does. A cancelled task gets
-/// `cancelled`, so that a history cut short is not taken for all of it. The sequence keeps the store.
+/// `CancellationError`, so that a history cut short is not taken for all of it. The sequence keeps the
+/// store.
 public struct CommitSequence: AsyncSequence, Sendable {
   private let store: ChangeStore
   private let signal: CommitSignal
@@ -37,13 +38,11 @@ public struct CommitSequence: AsyncSequence, Sendable {
 
     /// The next page.
     ///
-    /// - Throws: ``LogStoreError``. After an error the next call tries the same page again.
+    /// - Throws: ``LogStoreError``, or `CancellationError`. After an error the next call tries the same page again.
     @concurrent
     public mutating func next() async throws -> CommitPage? {
       while !(isAtEnd && !sequence.isFollowing) {
-        if Task.isCancelled {
-          throw LogStoreError(.cancelled, "The task was cancelled before the end of the history.")
-        }
+        try Task.checkCancellation()
         if sequence.isFollowing, sequence.signal.isFinished { return nil }
         // Before the look, so that nothing falls between that and the wait.
         let count = sequence.signal.count

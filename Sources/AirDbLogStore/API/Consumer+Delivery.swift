@@ -51,8 +51,9 @@ extension Consumer {
   ///   - handler: Called with one page after the other. What it throws ends the delivery, with the page
   ///     not dealt with.
   /// - Throws: ``LogStoreError`` with `consumerBusy` if another call of this process is delivering to the
-  ///   consumer; `cancelled`, between two pages; `historyPurged` if deletions that it has not seen have
-  ///   been purged: then ``rebuild(limit:byteLimit:to:)`` is the way back; `readOnly`; `suspended`.
+  ///   consumer; `historyPurged` if deletions that it has not seen have been purged: then
+  ///   ``rebuild(limit:byteLimit:to:)`` is the way back; `readOnly`; `suspended`. `CancellationError`,
+  ///   between two pages, if the task was cancelled: what was dealt with by then is saved.
   @concurrent
   public func deliver(
     matching filter: CommitFilter = .all, following: Bool = false, limit: Int = 256,
@@ -61,9 +62,7 @@ extension Consumer {
     try begin()
     defer { store.deliveries.end(number) }
     while true {
-      if Task.isCancelled {
-        throw LogStoreError(.cancelled, "The delivery was cancelled; what was dealt with is saved.")
-      }
+      try Task.checkCancellation()
       if following, store.signal.isFinished { return }
       // Before the look, so that nothing falls between that and the wait.
       let count = store.signal.count
@@ -159,9 +158,7 @@ extension Consumer {
     let end = try store.engine.placeOfEnd
     var cursor: ChangeCursor?
     while true {
-      if Task.isCancelled {
-        throw LogStoreError(.cancelled, "The rebuild was cancelled; the consumer has not moved.")
-      }
+      try Task.checkCancellation()
       let page = try store.changes(after: cursor, limit: max(limit, 1), byteLimit: byteLimit)
       let hasPurged = try store.engine.manifest.value.retentionHorizon > 0
       try await handler(

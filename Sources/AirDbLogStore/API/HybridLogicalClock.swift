@@ -1,5 +1,11 @@
 internal import HlcText
 
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// A clock that stamps changes: physical time while that moves on, and a counter while it does not.
 ///
 /// For apps that make changes themselves and hand them to ``ChangeStore/apply(_:author:)``. AirDB brings
@@ -13,7 +19,7 @@ internal import HlcText
 ///
 /// ```swift
 /// var clock = try HybridLogicalClock(node: "a81bc81b", after: lastStamp)
-/// let stamp = try clock.tick(at: UInt64(Date().timeIntervalSince1970 * 1_000))
+/// let stamp = try clock.tick(at: Date())
 /// ```
 ///
 /// A stamp is a text such as `1700000000000-0000-a81bc81b`: milliseconds since 1970, a counter of four
@@ -35,8 +41,9 @@ public struct HybridLogicalClock: Sendable, Hashable {
   /// How stamps are written.
   public let style: Style
 
-  /// How far ahead of the time a merged stamp may be, in milliseconds.
-  public let maximumDrift: UInt64
+  /// How far ahead of the time a merged stamp may be, in whole milliseconds.
+  public var maximumDrift: Duration { .milliseconds(Int64(clamping: driftMilliseconds)) }
+  package let driftMilliseconds: UInt64
 
   /// The last stamp that the clock gave, or that it was continued from; nil if there is none.
   public private(set) var lastStamp: String?
@@ -52,18 +59,26 @@ public struct HybridLogicalClock: Sendable, Hashable {
   /// - Parameters:
   ///   - node: The last part of each stamp; 1 to 900 bytes of UTF-8.
   ///   - style: How stamps are written.
-  ///   - maximumDrift: How far ahead of the time a merged stamp may be, in milliseconds.
+  ///   - maximumDrift: How far ahead of the time a merged stamp may be; a minute by default.
   ///   - lastStamp: The last stamp that this clock gave, if it is continued.
   /// - Throws: ``LogStoreError`` with `limitExceeded` for a node of another length;
   ///   `invalidTimestamp` or `mixedTimestamps` for a last stamp that is none, or of another style.
   public init(
-    node: String, style: Style = .decimal, maximumDrift: UInt64 = Self.defaultDrift,
+    node: String, style: Style = .decimal, maximumDrift: Duration = Self.defaultDrift,
     after lastStamp: String? = nil
+  ) throws(LogStoreError) {
+    try self.init(
+      node: node, style: style, driftMilliseconds: UInt64(max(0, maximumDrift.milliseconds)),
+      after: lastStamp)
+  }
+
+  package init(
+    node: String, style: Style = .decimal, driftMilliseconds: UInt64, after lastStamp: String? = nil
   ) throws(LogStoreError) {
     try Self.check(node: node)
     self.node = node
     self.style = style
-    self.maximumDrift = maximumDrift
+    self.driftMilliseconds = driftMilliseconds
     if let lastStamp {
       let (time, counter) = try Self.read(lastStamp, style)
       moveOn(to: time, counter)
@@ -76,10 +91,15 @@ public struct HybridLogicalClock: Sendable, Hashable {
   /// When the time is not ahead of the clock, the counter goes on; after 10,000 stamps of one
   /// millisecond the clock goes on to the next one ahead of the time.
   ///
-  /// - Parameter time: The time, in milliseconds since 1970.
+  /// - Parameter date: The time, of which whole milliseconds count; 1970 for an earlier one.
   /// - Throws: ``LogStoreError`` with `limitExceeded` when no stamp can be written for so late a time,
   ///   which in ISO 8601 is after the year 2553. The clock stays where it was.
-  public mutating func tick(at time: UInt64) throws(LogStoreError) -> String {
+  public mutating func tick(at date: Date) throws(LogStoreError) -> String {
+    try tick(at: Self.time(date))
+  }
+
+  /// The same for a time in milliseconds since 1970.
+  package mutating func tick(at time: UInt64) throws(LogStoreError) -> String {
     var next = (time: max(self.time, time), counter: 0 as UInt64)
     if next.time == self.time, let counter {
       if let following = Self.counter(after: counter) {
@@ -105,18 +125,23 @@ public struct HybridLogicalClock: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - stamp: A timestamp of the grammar, of this clock's style.
-  ///   - time: The time, in milliseconds since 1970.
+  ///   - date: The time, of which whole milliseconds count; 1970 for an earlier one.
   /// - Throws: ``LogStoreError`` with `clockDrift` for a stamp that is further ahead of the time than
   ///   ``maximumDrift``, unless the clock is there already, as when its own stamps come back after the
   ///   time was set back; `invalidTimestamp` or `mixedTimestamps` for one that cannot be compared.
-  public mutating func merge(_ stamp: String, at time: UInt64) throws(LogStoreError) {
+  public mutating func merge(_ stamp: String, at date: Date) throws(LogStoreError) {
+    try merge(stamp, at: Self.time(date))
+  }
+
+  /// The same for a time in milliseconds since 1970.
+  package mutating func merge(_ stamp: String, at time: UInt64) throws(LogStoreError) {
     let (received, counter) = try Self.read(stamp, style)
-    let (bound, isUnbounded) = time.addingReportingOverflow(maximumDrift)
+    let (bound, isUnbounded) = time.addingReportingOverflow(driftMilliseconds)
     guard received <= self.time || isUnbounded || received <= bound else {
       throw LogStoreError(
         .clockDrift,
         "The timestamp \"\(stamp)\" is \(received - time) ms ahead of the time; "
-          + "\(maximumDrift) are allowed.")
+          + "\(driftMilliseconds) are allowed.")
     }
     moveOn(to: received, counter)
   }
@@ -134,7 +159,7 @@ extension HybridLogicalClock {
   /// Moves on to a timestamp unless it is too far ahead of the time: false then. One that is passed
   /// already moves nothing, wherever the time is.
   package mutating func follow(_ physical: UInt64, _ counter: UInt64, at time: UInt64) -> Bool {
-    let (bound, isUnbounded) = time.addingReportingOverflow(maximumDrift)
+    let (bound, isUnbounded) = time.addingReportingOverflow(driftMilliseconds)
     return move(to: physical, counter, notBehind: isUnbounded ? .max : max(bound, self.time))
   }
 
@@ -163,8 +188,10 @@ extension HybridLogicalClock {
 }
 
 extension HybridLogicalClock {
-  /// A minute, in milliseconds.
-  public static let defaultDrift: UInt64 = 60_000
+  /// A minute.
+  public static let defaultDrift = Duration.seconds(60)
+
+  private static func time(_ date: Date) -> UInt64 { UInt64(max(0, date.milliseconds(.down))) }
 
   private static let longestNode = 900
 

@@ -80,11 +80,6 @@ extension ChangeStore {
   ) -> LiveCollection<ChangeRecord> {
     LiveCollection(self, collection, idPrefix: idPrefix) { $0 }
   }
-
-  /// Whether a record is a deletion, by the values that the store has recorded.
-  func isDeletion(_ record: ChangeRecord) throws(LogStoreError) -> Bool {
-    try engine.options.isDeletion(record.type)
-  }
 }
 
 /// The records of a collection as of a position of the log, and how they move on to its end.
@@ -177,7 +172,7 @@ struct LiveTable<Item: Sendable>: Sendable {
   private mutating func take(_ change: Change, _ store: ChangeStore) throws(LogStoreError) {
     let (place, isThere) = find(change.key.id)
     if isThere, timestamps[place].utf8.elementsEqual(change.hlcTimestamp.utf8) { return }
-    if try store.engine.options.isDeletion(change.type) {
+    if store.isDeletion(change.type) {
       guard isThere else { return }
       ids.remove(at: place)
       timestamps.remove(at: place)

@@ -56,7 +56,8 @@ public struct LogStoreError: Error, Sendable {
     public static let forkedProcess = Code(rawValue: "forkedProcess")
     /// Something else is at the path, of a copy or of an installation id, and is left alone.
     public static let alreadyExists = Code(rawValue: "alreadyExists")
-    /// The task was cancelled. What has been done by then is said where the call is documented.
+    /// The task was cancelled during a call that is not asynchronous, as ``ChangeStore/verify(progress:)``
+    /// and ``ChangeStore/compact(progress:)``. Those that are throw `CancellationError`.
     public static let cancelled = Code(rawValue: "cancelled")
     /// Another adapter, that is read or written, breaks the contract in a way that leaves no way to go on.
     public static let brokenAdapter = Code(rawValue: "brokenAdapter")

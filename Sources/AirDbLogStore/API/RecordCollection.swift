@@ -68,7 +68,7 @@ extension RecordCollection {
   /// - Throws: ``LogStoreError`` with `decodingFailed` if the payload is none of a value, and as
   ///   ``ChangeStore/record(forKey:)`` does.
   public func value(forId id: String) throws(LogStoreError) -> Value? {
-    guard let record = try store.record(forKey: key(id)), try !store.isDeletion(record) else {
+    guard let record = try store.record(forKey: key(id)), !store.isDeletion(record.type) else {
       return nil
     }
     return try decode(record.payload, id)
@@ -146,11 +146,29 @@ extension RecordCollection {
     try await store.put(try encode(value, id), forKey: key(id), author: author)
   }
 
+  /// Stores a value as ``put(_:forId:author:)`` does, on the caller's thread, which waits. See
+  /// ``ChangeStore/writeAndWait(_:author:)``.
+  @discardableResult
+  public func putAndWait(
+    _ value: Value, forId id: String, author: String? = nil
+  ) throws(LogStoreError) -> ChangeRecord {
+    try store.putAndWait(try encode(value, id), forKey: key(id), author: author)
+  }
+
   /// Deletes a record. See ``ChangeStore/delete(_:author:)``.
   @concurrent
   @discardableResult
   public func delete(_ id: String, author: String? = nil) async throws -> ChangeRecord? {
     try await store.delete(key(id), author: author)
+  }
+
+  /// Deletes a record as ``delete(_:author:)`` does, on the caller's thread, which waits. See
+  /// ``ChangeStore/writeAndWait(_:author:)``.
+  @discardableResult
+  public func deleteAndWait(
+    _ id: String, author: String? = nil
+  ) throws(LogStoreError) -> ChangeRecord? {
+    try store.deleteAndWait(key(id), author: author)
   }
 
   /// Changes a value by what it is: a read, a change and a write that nothing comes between. See
@@ -170,13 +188,26 @@ extension RecordCollection {
     _ id: String, author: String? = nil,
     _ transform: @Sendable (inout Value?) throws -> Void
   ) async throws -> Value? {
-    try await store.update(key(id), author: author) { (payload: Data?) in
-      var value = try payload.map { try decode($0, id) }
-      // Not the payload: a peer may have written the same value in another way.
-      let before = try value.map { try encode($0, id) }
-      try transform(&value)
-      let after = try value.map { try encode($0, id) }
-      return (after, isChanged: after != before, result: value)
-    }
+    try await store.update(key(id), author: author) { try apply(transform, to: $0, id) }
+  }
+
+  /// Changes a value as ``update(_:author:_:)`` does, on the caller's thread, which waits. See
+  /// ``ChangeStore/writeAndWait(_:author:)``.
+  @discardableResult
+  public func updateAndWait(
+    _ id: String, author: String? = nil, _ transform: (inout Value?) throws -> Void
+  ) throws -> Value? {
+    try store.updateAndWait(key(id), author: author) { try apply(transform, to: $0, id) }
+  }
+
+  private func apply(
+    _ transform: (inout Value?) throws -> Void, to payload: Data?, _ id: String
+  ) throws -> LocalUpdate<Value?> {
+    var value = try payload.map { try decode($0, id) }
+    // Not the payload: a peer may have written the same value in another way.
+    let before = try value.map { try encode($0, id) }
+    try transform(&value)
+    let after = try value.map { try encode($0, id) }
+    return LocalUpdate(payload: after, isChanged: after != before, result: value)
   }
 }

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// Who keeps what from being cleaned away.
 public struct RetentionReport: Sendable, Hashable {
   /// All consumers, in the order of the bytes of their names.
@@ -36,15 +42,15 @@ extension Consumer {
     public let position: Position?
     /// What is kept for it.
     public let retention: Retention
-    /// When it was registered, in milliseconds since 1970.
-    public let registeredDate: Int64
+    /// When it was registered.
+    public let registeredDate: Date
     /// How far behind it is.
     public let lag: Lag
     /// Bytes of the log of which every version is kept for it, in whole segments.
     public let pinnedBytes: UInt64
-    /// When the first of those will not be kept any more even if it stays where it is, in milliseconds
-    /// since 1970; nil if no age was given, or nothing is kept for it.
-    public let pinnedUntil: Int64?
+    /// When the first of those will not be kept any more even if it stays where it is; nil if no age was
+    /// given, or nothing is kept for it.
+    public let pinnedUntil: Date?
     /// Whether it is so far behind that not every version is kept that it has not seen.
     public let isBeyondCap: Bool
 
@@ -54,11 +60,11 @@ extension Consumer {
       name = String(decoding: entry.name, as: UTF8.self)
       position = entry.place.position(in: storeId)
       retention = Retention(entry.retention)
-      registeredDate = entry.registeredDate
+      registeredDate = Date(milliseconds: entry.registeredDate)
       self.lag = lag
       let pinnedAfter = entry.pinnedAfter(in: state, now: now)
       pinnedBytes = pinnedAfter.map { state.bytes(behind: $0) } ?? 0
-      pinnedUntil = entry.pinnedUntil(in: state, now: now)
+      pinnedUntil = entry.pinnedUntil(in: state, now: now).map { Date(milliseconds: $0) }
       isBeyondCap = pinnedAfter.map { $0 > entry.place.sequence } ?? false
     }
   }

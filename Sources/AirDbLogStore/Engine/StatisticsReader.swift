@@ -31,8 +31,8 @@ extension Engine {
     result.formatVersion = Int(Limits.formatVersion)
     result.generation = manifest.generation
     result.sessions = manifest.epoch
-    result.createdDate = manifest.createdDate
-    result.lastCommitDate = state.commitDate
+    result.createdMilliseconds = manifest.createdDate
+    result.lastCommitMilliseconds = state.commitDate
     result.timestampFormat = options.format == .hybrid ? .hybrid : .utf8Order
     result.deletionValues = Set(options.deletionValues.compactMap { Int(exactly: $0) })
     if countingDeletions { result.liveDeletions = try liveDeletions(state) }

@@ -121,7 +121,7 @@ extension Writer {
       throw LogStoreError(
         .clockDrift,
         "Change \(index) of the batch would be older than what is stored of its record, "
-          + "whose timestamp is more than \(clock.maximumDrift) ms ahead of the time.",
+          + "whose timestamp is more than \(clock.driftMilliseconds) ms ahead of the time.",
         recordIndex: index)
     }
   }

@@ -1,4 +1,5 @@
-// The example of "Write an adapter"; see Examples.swift. It stands at the top level, with its imports.
+// The adapter of the article "Write an adapter", which has what stands between "example" and "end" word for
+// word; the documentation tests hold the two together. It stands at the top level, with its imports.
 
 // example: JSON Lines adapter
 import AirDbContract
