@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+  public import FoundationEssentials
+#else
+  public import Foundation
+#endif
+
 /// The contract of an adapter as checks that any adapter can be held to.
 ///
 /// The checks know nothing of the adapter but its three methods. They need no test framework; the
@@ -104,6 +110,12 @@ extension AdapterConformance {
 
     /// The size of the largest payload, in bytes.
     public var largestPayload = 1 << 20
+
+    /// Contents as the app has them, which the checks store beside their own.
+    ///
+    /// For an adapter that looks into payloads, to keep their parts under names or in columns, say: what
+    /// it makes of them again must be the same bytes, for all forms that a peer may write.
+    public var payloads: [Data] = []
 
     /// The length of the longest id, in bytes.
     public var longestId = 1_024

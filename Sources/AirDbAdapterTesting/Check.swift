@@ -66,6 +66,9 @@ struct PlanContext {
 
   var clock: SampleClock { SampleClock(options) }
 
+  /// What payloads, keys and signatures are made of.
+  var contents: [Data] { SampleBytes.all + options.payloads }
+
   /// A record of the samples.
   func record(
     _ id: String, _ time: Int, counter: Int = 0, collection: String = "notes",

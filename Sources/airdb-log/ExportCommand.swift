@@ -16,7 +16,7 @@ extension Command {
       History, consumers and the identity of the store are not in it. To copy a store as it is, copy
       its directory while nobody writes it, or have the app make a backup.
       """,
-    example: "airdb-log export notes.store notes.jsonl"
+    example: "airdb-log export notes.store all-notes.jsonl"
   ) { arguments, _ in
     let store = try arguments.openStore().store
     var selection = RecordSelection()

@@ -19,7 +19,7 @@ enum Flaw: CaseIterable {
   case joinsKeys, normalizesKeys, foldsCase, endsIdsAtNul
   case emptyIsNil, emptyKeyIsNil, nilIsEmpty, nilSignatureIsEmpty
   case payloadIsText, keyIsText, signatureIsText, respellsTimestamps
-  case dropsByteOrderMark, endsPayloadsAtNul, foldsLineEnds, normalizesPayloads
+  case dropsByteOrderMark, endsPayloadsAtNul, foldsLineEnds, normalizesPayloads, sortsJsonKeys
   case shortensPayloads, shortensIds
   case dropsUnknownTypes, takesUnknownForUpdate, storesTypesIn16Bits
 

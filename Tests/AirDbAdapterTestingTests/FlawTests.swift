@@ -1,4 +1,5 @@
 import AirDbAdapterTesting
+import Foundation
 import Testing
 
 /// Every check notices what it is for; and an adapter that breaks one rule fails the checks that
@@ -73,6 +74,8 @@ struct FlawTests {
     .foldsLineEnds: [.fields, .largeFields, .reopening],
     // A timestamp with a decomposed node is a part of payloads of the samples.
     .normalizesPayloads: [.comparator, .fields, .reopening],
+    // Only the app's own contents have keys.
+    .sortsJsonKeys: [],
     .respellsTimestamps: [.comparator, .fields],
     .shortensPayloads: [.largeFields],
     .shortensIds: [.largeFields],
@@ -137,8 +140,21 @@ struct FlawTests {
       .foldsLineEnds,
     ] as [Flaw])
   func randomScriptsHaveTreacherousBytes(flaw: Flaw) async {
-    let report = await conformance(of: [flaw]).run([.randomScripts])
+    var options = AdapterConformance.Options()
+    options.shrinkAttempts = 0
+    let report = await conformance(of: [flaw], options: options).run([.randomScripts])
     #expect(report.failures.map(\.check) == [.randomScripts])
+  }
+
+  @Test(arguments: [Check.fields, .reopening, .randomScripts])
+  func contentsOfTheAppAreStoredToo(check: Check) async {
+    var options = AdapterConformance.Options()
+    options.shrinkAttempts = 20
+    for (payload, passes) in [(#"{"a":"","b":""}"#, true), (#"{"b":"","a":""}"#, false)] {
+      options.payloads = [Data(payload.utf8)]
+      let report = await conformance(of: [.sortsJsonKeys], options: options).run([check])
+      #expect(report.isConforming == passes, "\(report)")
+    }
   }
 
   @Test func anAdapterWithoutFlawsPasses() async {

@@ -153,6 +153,13 @@ actor FlawedAdapter: AirDbAdapter {
     if has(.signatureIsText) { change.signature = change.signature.map(Self.asText) }
     if has(.dropsByteOrderMark) { change.payload = Self.withoutByteOrderMark(change.payload) }
     if has(.endsPayloadsAtNul) { change.payload = change.payload.prefix { $0 != 0 } }
+    if has(.sortsJsonKeys),
+      let object = try? JSONDecoder().decode([String: String].self, from: change.payload)
+    {
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = .sortedKeys
+      change.payload = (try? encoder.encode(object)) ?? change.payload
+    }
     if has(.foldsLineEnds) {
       change.payload.replace(Data("\r\n".utf8), with: Data("\n".utf8))
     }

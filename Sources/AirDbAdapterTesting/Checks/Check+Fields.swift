@@ -69,7 +69,7 @@ extension AdapterConformance.Check {
         add(type, payload: Data([1]), key: key, signature: signature)
       }
     }
-    for content in SampleBytes.all {
+    for content in context.contents {
       for type in [MutationType.insert, .update, .delete] {
         add(type, payload: content, key: nil, signature: nil)
       }

@@ -32,6 +32,7 @@ private struct ScriptGenerator {
   private var past: [ChangeRecord] = []
   private let keys: [(collection: String, id: String)]
   private let types: [MutationType]
+  private let contents: [Data]
   /// Whether timestamps have all spellings.
   private let spellsFreely: Bool
   /// How many different times there are.
@@ -40,6 +41,7 @@ private struct ScriptGenerator {
   init(seed: UInt64, _ context: PlanContext) {
     self.context = context
     random = SeededGenerator(seed: seed)
+    contents = context.contents
     spellsFreely = random.below(2) == 0
     times = [4, 40, 2_000][random.below(3)]
     types =
@@ -102,9 +104,13 @@ private struct ScriptGenerator {
     return change
   }
 
-  /// Any bytes, few of them, or what is not to be read as text, alone or before others.
+  /// Any bytes, few of them, or what is not to be read as text, whole or before others.
   private mutating func bytes() -> Data {
-    let start = random.below(3) == 0 ? random.element(of: SampleBytes.all).prefix(16) : Data()
-    return start + Data((0..<random.below(9)).map { _ in UInt8(random.below(256)) })
+    let few = Data((0..<random.below(9)).map { _ in UInt8(random.below(256)) })
+    switch random.below(4) {
+    case 0: return random.element(of: contents)
+    case 1: return random.element(of: contents).prefix(16) + few
+    default: return few
+    }
   }
 }

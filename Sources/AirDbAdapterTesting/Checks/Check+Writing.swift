@@ -182,7 +182,7 @@ extension AdapterConformance.Check {
       context.record("id3", 8, type: .update),
     ]
     // What an adapter keeps in memory as it came, it may still read back as something else.
-    let bytes = SampleBytes.all.enumerated().map { index, content in
+    let bytes = context.contents.enumerated().map { index, content in
       ChangeRecord(
         id: "\u{E9}\u{0}\(index)", collection: index % 2 == 0 ? "" : "\u{FEFF}notes\r\n",
         type: index % 3 == 0 ? .delete : .update, payload: content,
