@@ -336,9 +336,7 @@ extension ChangeStore {
     var problems: [LogStoreError] = []
     for (index, record) in changes.enumerated() {
       do throws(PreparedBatch.Refusal) {
-        let parts = try withBytes(of: record) { (bytes) throws(PreparedBatch.Refusal) in
-          try PreparedBatch.check(bytes, format: engine.options.format)
-        }
+        let parts = try PreparedBatch.check(record, format: engine.options.format)
         if let kind, parts.kind != kind { throw .mixed(record.hlcTimestamp) }
         kind = parts.kind
       } catch {

@@ -6,6 +6,7 @@ package struct Lookup {
   private var segments: [SealedSegment] = []
   private var indexes: ContiguousArray<SealedIndex> = []
   private var isPrepared = false
+  private var probe = RedeliveryProbe()
 
   package init() {}
 
@@ -21,6 +22,7 @@ package struct Lookup {
 
   private mutating func loadIndexes(_ engine: Engine) throws(LogStoreError) {
     let segments = segments
+    probe.reset()
     indexes = try engine.reading { () throws(ReadFailure) in
       var result = ContiguousArray<SealedIndex>()
       for segment in segments { result.append(try engine.index(of: segment)) }
@@ -33,7 +35,27 @@ package struct Lookup {
     isPrepared = false
     segments = []
     indexes = []
+    probe.reset()
   }
+
+  /// Whether a record is known to be in the log already, without a lookup of its key; true is certain.
+  @inline(__always)
+  package mutating func isRedelivered(
+    _ batch: PreparedBatch, _ record: Int, in engine: Engine
+  ) -> Bool {
+    probe.recognises(batch, record, in: engine)
+  }
+
+  /// A record was found to be a redelivery of what is there: those that follow it may be, too.
+  package mutating func foundRedelivered(_ existing: Existing) {
+    guard case .entry(let segment, let entry) = existing,
+      let place = segments.lastIndex(where: { $0.info.fileId == segment.info.fileId })
+    else { return }
+    probe.found(entry.rank, of: indexes[place], segment)
+  }
+
+  /// To be called when a batch has been decided.
+  package mutating func finish(_ engine: Engine) { probe.finish(engine) }
 
   /// The newest version of a key.
   package enum Existing {
@@ -52,14 +74,15 @@ package struct Lookup {
   package mutating func find(
     _ batch: PreparedBatch, _ record: Int, in engine: Engine, active: RowLog?, sealing: RowLog?
   ) throws(LogStoreError) -> Existing? {
-    try find(
-      batch.items[record].hash, in: engine, collection: batch.records[record].collection,
-      active: active, sealing: sealing)
+    try batch.withCollection(of: record) { (collection) throws(LogStoreError) in
+      try find(
+        batch.items[record].hash, in: engine, collection: collection, active: active,
+        sealing: sealing)
+    }
   }
 
-  @inline(__always)
   package mutating func find(
-    _ hash: KeyHash, in engine: Engine, collection name: @autoclosure () -> String,
+    _ hash: KeyHash, in engine: Engine, collection: UnsafeRawBufferPointer,
     active: RowLog?, sealing: RowLog?
   ) throws(LogStoreError) -> Existing? {
     if let active, let row = active.newest(hash, below: .max) { return .row(active, row) }
@@ -69,10 +92,7 @@ package struct Lookup {
         for place in indexes.indices.reversed() where indexes[place].mayContain(hash) {
           let entry: SealedIndex.KeyEntry?
           do throws(IndexError) {
-            entry = try withUTF8(name()) {
-              (collection) throws(IndexError) in
-              try indexes[place].find(hash, in: collection)
-            }
+            entry = try indexes[place].find(hash, in: collection)
           } catch {
             throw ReadFailure(error, segments[place])
           }
@@ -160,12 +180,6 @@ package struct Lookup {
   }
 
   private func compareNodes(_ batch: PreparedBatch, _ record: Int, _ node: [UInt8]) -> Int {
-    withUTF8(batch.records[record].hlcTimestamp) { hlc in
-      withBytes(of: node) {
-        UnsafeRawBufferPointer(
-          rebasing: hlc[batch.items[record].parts.nodeStart...]
-        ).compare($0)
-      }
-    }
+    batch.withNode(of: record) { own in withBytes(of: node) { own.compare($0) } }
   }
 }

@@ -82,7 +82,8 @@ package final class RecordReader: @unchecked Sendable {
 
   // MARK: Blocks
 
-  private func block(
+  /// The block that holds a place. Valid until another one is asked for.
+  func block(
     at place: Engine.Place, of engine: Engine
   ) throws(LogStoreError) -> BlockReader {
     clock += 1
@@ -131,14 +132,20 @@ extension Engine {
   func withRecordReader<Result, Failure: Error>(
     _ body: (RecordReader) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    // Few enough that one of a small cache finds room in it.
-    let reader =
-      cache.take(.reader) as? RecordReader
-      ?? RecordReader(capacity: min(max(options.cacheBytes >> 19, 2), 32))
-    defer {
-      reader.finish()
-      cache.insert(reader, for: .reader, cost: reader.cost)
-    }
+    let reader = takeRecordReader()
+    defer { giveBack(reader) }
     return try body(reader)
+  }
+
+  /// A reader that nobody else uses until it is given back.
+  func takeRecordReader() -> RecordReader {
+    // Few enough that one of a small cache finds room in it.
+    cache.take(.reader) as? RecordReader
+      ?? RecordReader(capacity: min(max(options.cacheBytes >> 19, 2), 32))
+  }
+
+  func giveBack(_ reader: RecordReader) {
+    reader.finish()
+    cache.insert(reader, for: .reader, cost: reader.cost)
   }
 }

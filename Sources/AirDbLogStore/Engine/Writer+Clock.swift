@@ -64,9 +64,11 @@ extension Writer {
     var records: [ChangeRecord] = []
     records.reserveCapacity(local.items.count)
     for (index, item) in local.items.enumerated() {
-      let existing = try lookup.find(
-        local.hashes[index], in: engine, collection: item.collection, active: log,
-        sealing: sealing?.log)
+      let existing = try withUTF8(item.collection) { (collection) throws(LogStoreError) in
+        try lookup.find(
+          local.hashes[index], in: engine, collection: collection, active: log,
+          sealing: sealing?.log)
+      }
       guard try holds(local.condition, existing) else { return nil }
       let type: MutationType
       let payload: Data

@@ -76,6 +76,7 @@ extension Writer {
     var isDropped: [Bool] = []
     let items = batch.items
     var keys = HashIndex(minimumCapacity: items.count > 1 ? items.count : 0)
+    defer { lookup.finish(engine) }
     for index in items.indices {
       let item = items[index]
       var comparison = Lookup.Comparison.newer
@@ -89,10 +90,13 @@ extension Writer {
           isDropped[Int(earlier)] = true
           outcome.superseded += 1
         }
+      } else if lookup.isRedelivered(batch, index, in: engine) {
+        comparison = .same
       } else {
         target = try lookup.find(batch, index, in: engine, active: log, sealing: sealing?.log)
         if let target {
           comparison = try lookup.compare(batch, index, with: target, in: engine)
+          if comparison == .same { lookup.foundRedelivered(target) }
         } else if isPossibleResurrection(batch, index) {
           outcome.possibleResurrections += 1
           if !engine.options.acceptsResurrections { comparison = .older }
@@ -127,10 +131,8 @@ extension Writer {
     let order = compareNumbers(
       parts.physical, parts.counter, purgeHorizon.physical, purgeHorizon.counter)
     if order != 0 { return order < 0 }
-    return withUTF8(batch.records[index].hlcTimestamp) { hlc in
-      withBytes(of: purgeHorizon.node) {
-        UnsafeRawBufferPointer(rebasing: hlc[parts.nodeStart...]).compare($0) <= 0
-      }
+    return batch.withNode(of: index) { node in
+      withBytes(of: purgeHorizon.node) { node.compare($0) <= 0 }
     }
   }
 
@@ -138,23 +140,8 @@ extension Writer {
     _ batch: PreparedBatch, _ index: Int, with other: Int
   ) -> Lookup.Comparison {
     Lookup.Comparison(
-      compareHlcs(batch, index, other), batch.items[index].contentChecksum,
+      batch.compareHlcs(index, other), batch.items[index].contentChecksum,
       batch.items[other].contentChecksum)
-  }
-
-  /// The order of the timestamps of two records of a batch.
-  private func compareHlcs(_ batch: PreparedBatch, _ index: Int, _ other: Int) -> Int {
-    let a = batch.items[index].parts
-    let b = batch.items[other].parts
-    let numbers = compareNumbers(a.physical, a.counter, b.physical, b.counter)
-    if numbers != 0 { return numbers }
-    return batch.withBytes(of: index) { first in
-      batch.withBytes(of: other) { second in
-        compareHlc(
-          first.hlc.assumingMemoryBound(to: UInt8.self), a,
-          second.hlc.assumingMemoryBound(to: UInt8.self), b)
-      }
-    }
   }
 
   /// Appends a frame to the group's bytes.
@@ -227,7 +214,7 @@ extension Writer {
         marks.append(mark)
       case nil: break
       }
-      if index > 0, compareHlcs(batch, winner.record, newest) > 0 { newest = winner.record }
+      if index > 0, batch.compareHlcs(winner.record, newest) > 0 { newest = winner.record }
     }
     raiseGreatest(batch.records[newest], batch.items[newest].parts)
   }

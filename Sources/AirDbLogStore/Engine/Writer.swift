@@ -53,16 +53,17 @@ package final class Writer: @unchecked Sendable {
   var purgeHorizon: HlcKey?
   var hasWritten = false
 
-  // The group under way.
-  var frames = ByteBuffer(capacity: 64 << 10)
+  // The group under way. No access to these lies within another one, so that the checks for that,
+  // one a record and more, can be done without.
+  @exclusivity(unchecked) var frames = ByteBuffer(capacity: 64 << 10)
   var framesStart: UInt64 = 0
-  var encoder: BlockEncoder
-  var blockOffsets: [UInt64] = []
-  var places: [BlockEncoder.Place] = []
+  @exclusivity(unchecked) var encoder: BlockEncoder
+  @exclusivity(unchecked) var blockOffsets: [UInt64] = []
+  @exclusivity(unchecked) var places: [BlockEncoder.Place] = []
   var staged: [Staged] = []
   var marks: [RowLog.Mark] = []
   var stagedGreatest: (key: HlcKey, text: String)?
-  var lookup: Lookup
+  @exclusivity(unchecked) var lookup: Lookup
 
   /// Stamps changes that come without a timestamp; nil before the first of them.
   var clock: HybridLogicalClock?

@@ -197,28 +197,34 @@ package struct BlockEncoder: ~Copyable {
 private struct ByteTable: ~Copyable {
   private var bytes = ByteBuffer(capacity: 512)
   private var ends: [Int] = []
+  /// Of each item its beginning and its length, in one number.
+  private var tags: [UInt64] = []
 
   var size: Int { bytes.count }
 
   mutating func removeAll() {
     bytes.removeAll()
     ends.removeAll(keepingCapacity: true)
+    tags.removeAll(keepingCapacity: true)
   }
 
   /// The index of an item, which is added if it is new. Linear: a block has few distinct ones.
   mutating func index(of item: UnsafeRawBufferPointer) -> Int {
-    var index = ends.count - 1
+    let tag =
+      item.load(at: 0, width: min(item.count, 8)) &+ UInt64(item.count) &* 0x9E37_79B9_7F4A_7C15
+    var index = tags.count - 1
     while index >= 0 {
-      let start = index == 0 ? 0 : ends[index - 1]
-      if ends[index] - start == item.count,
-        UnsafeRawBufferPointer(rebasing: bytes.bytes[start..<ends[index]]).equals(item)
-      {
-        return index
+      if tags[index] == tag {
+        let start = index == 0 ? 0 : ends[index - 1]
+        if UnsafeRawBufferPointer(rebasing: bytes.bytes[start..<ends[index]]).equals(item) {
+          return index
+        }
       }
       index -= 1
     }
     bytes.append(item)
     ends.append(bytes.count)
+    tags.append(tag)
     return ends.count - 1
   }
 

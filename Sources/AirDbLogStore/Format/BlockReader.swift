@@ -1,3 +1,5 @@
+package import HlcText
+
 #if canImport(FoundationEssentials)
   internal import FoundationEssentials
 #else
@@ -169,6 +171,23 @@ extension BlockReader {
     let last = records.count - 1
     return records[last].payload.count + records[last].id.utf8.count
       + records[last].hlcTimestamp.utf8.count
+  }
+
+  /// Whether the record in a slot has a record's key and content, and a timestamp of the same order.
+  package func holds(
+    _ slot: Int, _ record: RecordBytes, _ parts: HlcParts, contentChecksum: UInt32,
+    format: HlcFormat
+  ) throws(FormatError) -> Bool {
+    let row = try row(slot)
+    let metadata = metadata
+    guard row.contentChecksum == contentChecksum,
+      metadata[row.collection].equals(record.collection),
+      row.withId(metadata, { $0.equals(record.id) })
+    else { return false }
+    return try row.withHlcKey(metadata, format: format) { _, physical, counter, node in
+      physical == parts.physical && counter == parts.counter
+        && node.equals(UnsafeRawBufferPointer(rebasing: record.hlc[parts.nodeStart...]))
+    }
   }
 
   /// The id of the record in a slot, as bytes.

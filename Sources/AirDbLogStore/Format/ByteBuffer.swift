@@ -259,8 +259,10 @@ extension UnsafeRawBufferPointer {
 
   /// The `width` bytes at `offset` as a number.
   package func load(at offset: Int, width: Int) -> UInt64 {
-    if offset + 8 <= count {
-      let value = load(UInt64.self, at: offset)
+    if count >= 8 {
+      // Near the end the last eight bytes, less those before the offset.
+      let start = Swift.min(offset, count - 8)
+      let value = load(UInt64.self, at: start) >> UInt64(8 * (offset - start))
       return width >= 8 ? value : value & ((1 << (UInt64(width) * 8)) - 1)
     }
     var value: UInt64 = 0

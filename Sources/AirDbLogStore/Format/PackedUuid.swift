@@ -15,31 +15,55 @@ package enum PackedUuid {
   ) -> Form {
     guard id.count == textSize, id[8] == dash, id[13] == dash, id[18] == dash, id[23] == dash
     else { return .text }
-    var words: (UInt64, UInt64) = (0, 0)
-    var digits = 0
-    // Without branches on the digits, which nothing could foresee.
-    var letters: UInt8 = 0
-    var others: UInt8 = 0
-    for index in 0..<textSize {
-      if index == 8 || index == 13 || index == 18 || index == 23 { continue }
-      let byte = id[index]
-      let isDigit: UInt8 = byte &- 0x30 < 10 ? 1 : 0
-      let isLetter: UInt8 = (byte | 0x20) &- 0x61 < 6 ? 1 : 0
-      others |= 1 &- (isDigit | isLetter)
-      letters |= isLetter << (byte >> 5 & 1)
-      let value = UInt64(byte & 0x0F &+ isLetter &* 9)
-      if digits < 16 {
-        words.0 = words.0 << 4 | value
-      } else {
-        words.1 = words.1 << 4 | value
-      }
-      digits += 1
+    var digits = Digits()
+    let words = (
+      digits.add(id.load(UInt64.self, at: 0)),
+      digits.add(fours(id.load(UInt32.self, at: 9), id.load(UInt32.self, at: 14))),
+      digits.add(fours(id.load(UInt32.self, at: 19), id.load(UInt32.self, at: 24))),
+      digits.add(id.load(UInt64.self, at: 28))
+    )
+    guard digits.others == 0, digits.lower == 0 || digits.upper == 0 else { return .text }
+    packed = (words.0 << 32 | words.1, words.2 << 32 | words.3)
+    return digits.upper == 0 ? .lowercase : .uppercase
+  }
+
+  @inline(__always)
+  private static func fours(_ first: UInt32, _ second: UInt32) -> UInt64 {
+    UInt64(first) | UInt64(second) << 32
+  }
+
+  /// Hexadecimal digits, eight at a time: each in a byte of a word, the first in the lowest. What is
+  /// said of a byte is said in its highest bit.
+  private struct Digits {
+    var lower: UInt64 = 0
+    var upper: UInt64 = 0
+    var others: UInt64 = 0
+
+    private static let each: UInt64 = 0x0101_0101_0101_0101
+    private static let flags: UInt64 = 0x80 &* each
+
+    /// Notes what is among eight characters, and answers the number that they are.
+    @inline(__always)
+    mutating func add(_ text: UInt64) -> UInt64 {
+      let folded = text | 0x20 &* Self.each
+      let isDigit = isAtLeast(text, 0x30) & ~isAtLeast(text, 0x3A)
+      let isLetter = isAtLeast(folded, 0x61) & ~isAtLeast(folded, 0x67)
+      others |= text & Self.flags | ~(isDigit | isLetter) & Self.flags
+      // The bit of the lower case, moved up to the flag of its byte.
+      lower |= isLetter & text << 2
+      upper |= isLetter & ~(text << 2)
+      // To four bits each, then neighbours together: two digits, four, eight.
+      var value = (text & (0x0F &* Self.each)) &+ (isLetter >> 7) &* 9
+      value = (value << 4 | value >> 8) & 0x00FF_00FF_00FF_00FF
+      value = (value | value >> 8) & 0x0000_FFFF_0000_FFFF
+      return UInt64(UInt32(truncatingIfNeeded: value | value >> 16).byteSwapped)
     }
-    // Bit 0 says that an upper-case letter was among the digits, bit 1 a lower-case one.
-    guard others == 0, letters != 3 else { return .text }
-    let form: Form = letters == 1 ? .uppercase : .lowercase
-    packed = words
-    return form
+
+    /// Of bytes below 0x80; whatever is said of others, they are among the `others`.
+    @inline(__always)
+    private func isAtLeast(_ bytes: UInt64, _ least: UInt64) -> UInt64 {
+      ((bytes | Self.flags) &- least &* Self.each) & Self.flags
+    }
   }
 
   /// Writes the 36 characters of a UUID given as 16 bytes.

@@ -82,7 +82,7 @@ package func withUTF8<Result, Failure: Error>(
   return try withBytes(of: Array(text.utf8), body)
 }
 
-private func withData<Result, Failure: Error>(
+func withData<Result, Failure: Error>(
   _ data: Data?, _ body: (UnsafeRawBufferPointer?) throws(Failure) -> Result
 ) throws(Failure) -> Result {
   guard let data else { return try body(nil) }
@@ -95,4 +95,23 @@ private func withData<Result, Failure: Error>(
     }
   }
   return try result.get()
+}
+
+extension ByteBuffer {
+  /// Appends the UTF-8 of a text, and answers how many bytes that is.
+  @inline(__always)
+  mutating func appendField(_ text: String) -> Int {
+    let start = count
+    if text.utf8.withContiguousStorageIfAvailable({ append(UnsafeRawBufferPointer($0)) }) == nil {
+      append(Array(text.utf8))
+    }
+    return count - start
+  }
+
+  /// Appends data, and answers how many bytes that is.
+  @inline(__always)
+  mutating func appendField(_ data: Data) -> Int {
+    data.withUnsafeBytes { append($0) }
+    return data.count
+  }
 }
