@@ -1,4 +1,5 @@
 import AirDbLogStore
+import Foundation
 import TestSupport
 import Testing
 
@@ -20,6 +21,28 @@ struct HybridLogicalClockTests {
   }
 
   // MARK: Ticks
+
+  @Test func `It takes dates and durations, whatever they are`() throws {
+    let now = Date(timeIntervalSince1970: 1_700_000_000.000_9)
+    var clock = try HybridLogicalClock(node: "n", maximumDrift: .milliseconds(1_000.9))
+    #expect(clock.maximumDrift == .seconds(1))
+    // Before 1970, and no number at all, are 1970.
+    for early in [Date.distantPast, Date(timeIntervalSince1970: .nan)] {
+      var other = clock
+      #expect(try other.tick(at: early) == "0000000000000-0000-n")
+    }
+    #expect(try clock.tick(at: now) == "1700000000000-0000-n")
+    #expect(code { try clock.merge("1700000001001-0-z", at: now) } == .clockDrift)
+    try clock.merge("1700000001000-0-z", at: now)
+    #expect(try clock.tick(at: now) == "1700000001000-0001-n")
+    #expect(try clock.tick(at: .distantFuture) == "64092211200000-0000-n")
+    var iso = try HybridLogicalClock(node: "n", style: .iso8601, maximumDrift: .seconds(-5))
+    #expect(iso.maximumDrift == .zero)
+    #expect(code { _ = try iso.tick(at: Date(timeIntervalSince1970: .infinity)) } == .limitExceeded)
+    #expect(code { try iso.merge("2023-11-14T22:13:20.001Z-0-z", at: now) } == .clockDrift)
+    try iso.merge("2023-11-14T22:13:20Z-0-z", at: now)
+    #expect(try HybridLogicalClock(node: "n").maximumDrift == HybridLogicalClock.defaultDrift)
+  }
 
   @Test func aStampHasTimeCounterAndNode() throws {
     var clock = try HybridLogicalClock(node: "a81bc81b")
