@@ -171,6 +171,21 @@ import Testing
     }
   }
 
+  @Test func `Garbage goes while commits come in, though no segment gets full`() throws {
+    let home = try Home { $0.segmentRecords = 1_000 }
+    try home.write(0..<1_000)
+    home.wait(milliseconds: 100)
+    try home.write(0..<200)
+    home.wait(milliseconds: 100)
+    #expect(try home.versions() == 1_200, "a fifth is not worth it yet")
+    try home.write(200..<400)
+    home.wait(milliseconds: 100)
+    #expect(try home.versions() == 1_000)
+    #expect(try home.store.statistics().unsealedRecords == 400, "nothing was sealed for it")
+    #expect(home.failures.withLock { $0.isEmpty })
+    #expect(try home.store.verify().isClean)
+  }
+
   // MARK: What becomes old enough
 
   @Test func `History goes when it is old enough although nothing more is committed`() throws {

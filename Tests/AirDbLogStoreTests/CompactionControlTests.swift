@@ -161,25 +161,26 @@ import Testing
     func segment(_ id: UInt64, live: UInt64) -> Published.Sealed {
       let info = Manifest.Segment(
         fileId: id, length: 100_000, firstSequence: id, lastSequence: id, lastChecksum: 0,
-        indexChecksum: 0, recordCount: 1_000, entryCount: live, deadCount: 0, indexLength: 0,
+        indexChecksum: 0, recordCount: 1_000, entryCount: live, deadCount: 0, indexLength: 25_000,
         lastCommitDate: 0)
       return Published.Sealed(
         segment: SealedSegment(info), dead: DeadBits(entryCount: live))
     }
     func candidate(_ id: UInt64, live: UInt64) -> CompactionPlan.Candidate {
-      CompactionPlan.Candidate(id: id, bytes: 100_000, records: 1_000, live: live)
+      CompactionPlan.Candidate(id: id, bytes: 125_000, records: 1_000, live: live)
     }
     for id in 1...10 as ClosedRange<UInt64> { state.sealed.append(segment(id, live: 500)) }
-    func level(_ live: UInt64, slack: UInt64 = 0) -> Double {
+    func level(_ live: UInt64, segmentBytes: UInt64 = 0) -> Double {
       CleaningPressure(
-        (1...10).map { candidate($0, live: live) }, in: state, segmentBytes: slack
+        (1...10).map { candidate($0, live: live) }, in: state, segmentBytes: segmentBytes
       ).level(in: state)
     }
     #expect(level(500) == 1, "all that is superseded can go")
     #expect(level(1_000) == 0, "all of it is kept")
-    // 200,000 of garbage beside 800,000 of the rest: a fourth.
-    #expect(abs(level(800) - 0.25) < 0.01)
-    #expect(level(800, slack: 100_000) == 0)
+    // 250,000 of garbage beside 1,000,000 of the rest: a fourth.
+    #expect(abs(level(800) - 0.375) < 0.01)
+    #expect(level(800, segmentBytes: 1_000_000) == 0)
+    #expect(abs(level(800, segmentBytes: 400_000) - 0.375) < 0.01)
     // What is superseded since the look counts.
     let pressure = CleaningPressure(
       (1...10).map { candidate($0, live: 1_000) }, in: state, segmentBytes: 0)

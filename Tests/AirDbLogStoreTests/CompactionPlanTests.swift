@@ -52,6 +52,10 @@ import Testing
         if inputs.count > 1 {
           #expect(live <= rules.maximumRecords, "seed \(seed)")
           #expect(liveBytes <= rules.maximumBytes, "seed \(seed)")
+          if urgency == .busy {
+            let bytes = candidates.reduce(0) { $0 + $1.bytes }
+            #expect(8 * liveBytes <= max(bytes, rules.smallBytes), "seed \(seed)")
+          }
         }
         #expect(plan.garbageBytes > 0 || inputs.count >= rules.fanIn, "seed \(seed)")
         let output = Candidate(id: nextId, bytes: liveBytes, records: live, live: live)
@@ -65,7 +69,7 @@ import Testing
       case .idle: #expect(Double(garbage) <= 0.06 * Double(bytes), "seed \(seed)")
       case .busy:
         #expect(
-          candidates.allSatisfy { Double($0.garbage) < 0.4 * Double($0.bytes) || $0.garbage == 0 },
+          candidates.allSatisfy { Double($0.garbage) < 0.3 * Double($0.bytes) || $0.garbage == 0 },
           "seed \(seed)")
       }
     }

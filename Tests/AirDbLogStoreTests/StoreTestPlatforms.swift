@@ -171,3 +171,25 @@ final class SparsePlatform: WrappedPlatform {
     return hole
   }
 }
+
+/// Memory that counts the bytes that are read.
+final class ReadCountingPlatform: WrappedPlatform {
+  let wrapped = MemoryPlatform()
+  private let count = Locked(0)
+
+  func read(
+    _ file: FileDescriptor, into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
+  ) throws(SystemError) -> Int {
+    let got = try wrapped.read(file, into: buffer, at: offset)
+    count.withLock { $0 += got }
+    return got
+  }
+
+  /// The bytes since the last call.
+  func take() -> Int {
+    count.withLock { count in
+      defer { count = 0 }
+      return count
+    }
+  }
+}

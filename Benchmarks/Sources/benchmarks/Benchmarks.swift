@@ -18,6 +18,8 @@ enum Benchmarks {
       if options.showsHelp { return print(Options.help) }
       if let sizes = options.growth {
         try Growth(options, sizes).run()
+      } else if options.isAboutAmplification {
+        try Amplification(options).run()
       } else {
         try Comparison(options).run()
       }

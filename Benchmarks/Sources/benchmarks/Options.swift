@@ -15,6 +15,7 @@ struct Options {
   var repository = "."
   var isQuick = false
   var growth: [Int]?
+  var isAboutAmplification = false
   var isLoaded = false
   var showsHelp = false
 
@@ -34,6 +35,7 @@ struct Options {
       --repository FOLDER  whose git history is replayed; this one
       --quick              few records, one round: results are checked, times mean nothing
       --growth N,N         the engine alone, for each number of records, order and payload
+      --amplification      bytes written and taken under several patterns of changes, and what cleaning costs
       --loaded             says in the results that the machine was busy with other things
     """
 
@@ -73,6 +75,7 @@ struct Options {
       case "--repository": repository = try value(option)
       case "--quick": isQuick = true
       case "--growth": growth = try value(option).split(separator: ",").compactMap { Int($0) }
+      case "--amplification": isAboutAmplification = true
       case "--loaded": isLoaded = true
       case "--help", "-h": showsHelp = true
       default: throw BenchmarkError("There is no option \(option). See --help.")

@@ -24,7 +24,7 @@ package final class Cleaner: @unchecked Sendable {
 
   // MARK: By itself
 
-  /// The sealed segments have changed.
+  /// There is a new sealed segment, or much of the others has been superseded.
   package func consider() {
     guard let scheduler else { return }
     let isNew = monitor.withLock { () -> Bool in

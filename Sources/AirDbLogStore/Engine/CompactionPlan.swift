@@ -1,10 +1,12 @@
 /// Chooses which neighbouring sealed segments are worth compacting.
 ///
 /// Two reasons: *garbage*, what a compaction would leave out; and *tiers*, many small neighbours
-/// that every lookup has to ask. A rewrite costs the live bytes and gains the dead ones, so that with
-/// the default thresholds constant uniform updates end near 1.5 times the live size at a write
-/// amplification of about 3 (Rosenblum and Ousterhout, "The Design and Implementation of a
-/// Log-Structured File System", 1992, on cost and benefit of cleaning).
+/// that every lookup has to ask. A rewrite costs the live bytes and gains the dead ones: where each
+/// segment that is rewritten has at least a part `g` of garbage, `1 / g` bytes are written for each byte
+/// of updates, the update among them, and no more than `g` of the store is garbage if the cleaner keeps
+/// up (Rosenblum and Ousterhout, "The Design and Implementation of a Log-Structured File System", 1992,
+/// on cost and benefit of cleaning). What is being written is there twice, so that while commits come
+/// in it is done in small steps.
 package struct CompactionPlan: Sendable, Equatable {
   /// File ids in log order.
   package var segments: [UInt64]
@@ -28,18 +30,29 @@ package struct CompactionPlan: Sendable, Equatable {
   /// When a rewrite is worth it, and how large it may become.
   package struct Rules: Sendable {
     /// The part of a segment that must be garbage for it to be rewritten while commits come in.
-    package var garbageRatio = 0.4
+    package var garbageRatio = 0.3
     /// The part of the store that may be garbage when nothing else is to be done.
     package var idleGarbageRatio = 0.06
     /// The bounds of a compacted segment. Memory goes with its records.
     package var maximumBytes: UInt64 = 256 << 20
     package var maximumRecords: UInt64 = 262_144
+    /// While commits come in several segments are only compacted together if the result has at most
+    /// this part of the store's bytes, or of `smallBytes`.
+    package var busyPart = 0.125
+    package var smallBytes: UInt64 = 32 << 20
     /// So many neighbours of one tier are merged.
     package var fanIn = 4
     /// The space that an output may take.
     package var scratchBytes = UInt64.max
 
     package init() {}
+
+    fileprivate func whileBusy(_ bytes: UInt64) -> Rules {
+      var rules = self
+      let step = UInt64(busyPart * Double(max(bytes, smallBytes)))
+      rules.maximumBytes = min(maximumBytes, step)
+      return rules
+    }
 
     fileprivate func allow(_ run: [Candidate]) -> Bool {
       run.reduce(0) { $0 + $1.live } <= maximumRecords
@@ -84,8 +97,11 @@ package struct CompactionPlan: Sendable, Equatable {
     let total = candidates.reduce(0) { $0 + $1.bytes }
     let garbage = candidates.reduce(0) { $0 + $1.garbage }
     let threshold: Double
+    var rules = rules
     switch urgency {
-    case .busy: threshold = rules.garbageRatio
+    case .busy:
+      threshold = rules.garbageRatio
+      rules = rules.whileBusy(total)
     case .idle:
       threshold =
         Double(garbage) > rules.idleGarbageRatio * Double(total)

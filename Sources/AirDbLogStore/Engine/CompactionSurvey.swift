@@ -29,7 +29,7 @@ struct CompactionSurvey {
     for (sealed, droppable) in zip(state.sealed, droppable) {
       let info = sealed.segment.info
       var candidate = CompactionPlan.Candidate(
-        id: info.fileId, bytes: info.length + info.indexLength, records: info.recordCount,
+        id: info.fileId, bytes: info.bytes, records: info.recordCount,
         live: info.recordCount - min(droppable, info.recordCount),
         framing: try framing(of: sealed.segment))
       // It keeps tombstones from going that would be worth it.
@@ -46,7 +46,7 @@ struct CompactionSurvey {
     let info = sealed.segment.info
     let all = sealed.supersededCount
     if all == 0 || info.firstSequence > retention.pinnedAfter { return 0 }
-    let boundary = try boundary(of: sealed.segment, retention.keeps)
+    let boundary = try boundary(.versions, of: sealed.segment, retention.keeps)
     if boundary.records == info.recordCount { return all }
     let basis = SurveyFindings.Basis(place: boundary.place, dead: sealed.dead.count)
     let live = try sealed.segment.survey.live(basis) { () throws(LogStoreError) in
@@ -59,27 +59,32 @@ struct CompactionSurvey {
     return boundary.records - min(live, boundary.records)
   }
 
-  /// Where in a segment the first record is that is kept in any case.
-  private struct Boundary {
-    /// As that of an entry; see ``SealedIndex/HlcEntry/place``.
-    var place: UInt64
-    /// Records before it.
-    var records: UInt64
-  }
+  private typealias Boundary = SurveyFindings.Boundary
 
   private func boundary(
-    of segment: SealedSegment, _ isKept: (UInt64, Int64) -> Bool
+    _ rule: SurveyFindings.Rule, of segment: SealedSegment, _ isKept: (UInt64, Int64) -> Bool
   ) throws(LogStoreError) -> Boundary {
     let info = segment.info
     guard isKept(info.lastSequence, info.lastCommitDate) else {
-      return Boundary(place: .max, records: info.recordCount)
+      return Boundary(records: info.recordCount)
     }
-    var result = Boundary(place: .max, records: 0)
+    return try segment.survey.boundary(rule, isKept) { () throws(LogStoreError) in
+      try findBoundary(in: segment, isKept)
+    }
+  }
+
+  private func findBoundary(
+    in segment: SealedSegment, _ isKept: (UInt64, Int64) -> Bool
+  ) throws(LogStoreError) -> Boundary {
+    var result = Boundary()
     try engine.forEachFrameHeader(of: segment) { (header, offset) throws(LogStoreError) in
+      let commit = Boundary.Neighbour(sequence: header.sequence, date: header.commitDate)
       guard isKept(header.sequence, header.commitDate) else {
         result.records += UInt64(header.recordCount)
+        result.last = commit
         return true
       }
+      result.first = commit
       result.place = SealedIndex.HlcEntry.place(offset, 0)
       if header.kind == .packed {
         try add(&result, of: segment, header, offset, isKept)
@@ -96,7 +101,12 @@ struct CompactionSurvey {
   ) throws(LogStoreError) {
     var before: UInt64 = 0
     for transaction in try engine.transactions(of: segment, header, at: offset) {
-      if isKept(transaction.sequence, transaction.date) { break }
+      let commit = Boundary.Neighbour(sequence: transaction.sequence, date: transaction.date)
+      if isKept(transaction.sequence, transaction.date) {
+        boundary.first = commit
+        break
+      }
+      boundary.last = commit
       before += UInt64(transaction.recordCount)
     }
     boundary.records += before
@@ -132,7 +142,9 @@ struct CompactionSurvey {
   ) throws(LogStoreError) -> UInt64 {
     let sealed = state.sealed[position]
     guard try engine.deletionCount(of: sealed.segment) > 0 else { return 0 }
-    let boundary = try boundary(of: sealed.segment) { !retention.mayPurge(sequence: $0, date: $1) }
+    let boundary = try boundary(.tombstones, of: sealed.segment) {
+      !retention.mayPurge(sequence: $0, date: $1)
+    }
     if boundary.records == 0 { return 0 }
     let basis = SurveyFindings.Basis(
       place: boundary.place, dead: sealed.dead.count,

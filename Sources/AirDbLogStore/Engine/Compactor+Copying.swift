@@ -39,6 +39,17 @@ extension Compactor {
   func copy(
     _ input: Published.Sealed, _ copying: inout Copying, _ control: Control
   ) throws(LogStoreError) -> Input {
+    let info = input.segment.info
+    if input.dead.count == info.entryCount,
+      !retention.keeps(sequence: info.lastSequence, date: info.lastCommitDate)
+    {
+      // Nothing of it is kept: there is no need to read it.
+      copying.dropped += info.recordCount
+      control.step(Int(info.bytes) - SegmentHeader.size)
+      return Input(
+        segment: input.segment,
+        rowOfRank: [UInt32](repeating: Input.gone, count: Int(info.entryCount)))
+    }
     let ranked = try ranked(input.segment)
     var result = Input(
       segment: input.segment,

@@ -117,7 +117,7 @@ package struct Compactor: Sendable {
     var copied: [Input] = []
     for input in inputs {
       copied.append(try copy(input, &copying, control))
-      outcome.bytesBefore += input.segment.info.length + input.segment.info.indexLength
+      outcome.bytesBefore += input.segment.info.bytes
     }
     try copying.packed.finish()
     var output: Output?
@@ -139,7 +139,7 @@ package struct Compactor: Sendable {
     outcome.tombstonesPurged = copying.purged.count
     if let info = output?.info {
       outcome.output = info.fileId
-      outcome.bytesAfter = info.length + info.indexLength
+      outcome.bytesAfter = info.bytes
     }
     return outcome
   }

@@ -183,8 +183,8 @@ package enum Opening {
           replayedRecords: recovered.replayedRecords))
     }
     let cleaner = Cleaner(writer, scheduler: cleanerScheduler)
-    writer.cleanerHook = { [weak cleaner] hasSealed in
-      if hasSealed { cleaner?.consider() } else { cleaner?.considerIdle() }
+    writer.cleanerHook = { [weak cleaner] isWorthALook in
+      if isWorthALook { cleaner?.consider() } else { cleaner?.considerIdle() }
     }
     engine.consumers.changeHook = { [weak cleaner] in cleaner?.considerIdle() }
     cleaner.considerIdle()

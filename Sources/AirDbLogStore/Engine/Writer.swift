@@ -20,9 +20,9 @@ package final class Writer: @unchecked Sendable {
   package let engine: Engine
   package private(set) var queue: CommitQueue!
 
-  /// Told that segments were sealed (true) or that something was committed. Set before the first
-  /// batch.
-  package var cleanerHook: (@Sendable (_ hasSealed: Bool) -> Void)?
+  /// Told that something was committed; true if segments were sealed, or enough was superseded in them
+  /// for the cleaner to have a look. Set before the first batch.
+  package var cleanerHook: (@Sendable (_ isWorthALook: Bool) -> Void)?
   /// Told that something can be seen that could not before. Set before the first batch.
   package var publishHook: (@Sendable () -> Void)?
 
@@ -62,6 +62,8 @@ package final class Writer: @unchecked Sendable {
   @exclusivity(unchecked) var places: [BlockEncoder.Place] = []
   var staged: [Staged] = []
   var marks: [RowLog.Mark] = []
+  /// Of the records in sealed segments, since the cleaner was told.
+  var supersededCount = 0
   var stagedGreatest: (key: HlcKey, text: String)?
   @exclusivity(unchecked) var lookup: Lookup
 
@@ -169,6 +171,12 @@ extension Writer {
     braking = 0
   }
 
+  /// After so many records of sealed segments have been superseded there may be enough garbage, though
+  /// no segment is full.
+  private static func supersededToLook(_ segmentRecords: Int) -> Int {
+    max(segmentRecords / 16, 1)
+  }
+
   private static let leastWait: UInt64 = 2_000_000
   private static let greatestWait: UInt64 = 20_000_000
 
@@ -210,7 +218,10 @@ extension Writer {
       publish()
       publishHook?()
       if engine.options.durability != .powerLoss { scheduleSync(frames.count) }
-      cleanerHook?(false)
+      supersededCount += marks.count
+      let isWorthALook = supersededCount >= Self.supersededToLook(engine.options.segmentRecords)
+      if isWorthALook { supersededCount = 0 }
+      cleanerHook?(isWorthALook)
     }
     frames.removeAll()
     frames.shrink(toCapacity: 1 << 20)

@@ -63,7 +63,7 @@ package struct IndexBuilder {
   private mutating func build() -> Result {
     rank()
     measure()
-    var out = ByteBuffer(capacity: (ranked.count + 1) * 64)
+    var out = ByteBuffer(capacity: size)
     out.appendZeros(Limits.pageSize)
     var pages = PageWriter(file: header.fileId)
     var hlcFences: [(UInt64, UInt64)] = []
@@ -98,6 +98,24 @@ package struct IndexBuilder {
     out.replace(at: 0, with: first.bytes)
     let checksum = first.bytes.load(UInt32.self, at: 0)
     return Result(bytes: out, header: header, headerChecksum: checksum, rowOfRank: ranked)
+  }
+
+  /// The bytes of the file, or a few more: with those of its rows they are most of the heap that a
+  /// compaction takes.
+  private var size: Int {
+    func pages(_ count: Int, of size: Int) -> Int {
+      let entriesOfAPage = max(IndexHeader.pageContent / size, 1)
+      return (count + entriesOfAPage - 1) / entriesOfAPage
+    }
+    let hlcPages = pages(ranked.count, of: header.widths.hlcEntry)
+    let keyPages = pages(ranked.count, of: header.widths.keyEntry)
+    var all = 1 + hlcPages + keyPages
+    all += pages(hlcPages, of: IndexHeader.fenceSize)
+    all += pages(keyPages, of: IndexHeader.fenceSize)
+    all += pages(Int(header.filterBlockCount), of: IndexHeader.filterBlockSize)
+    all += pages(sortedCollections.reduce(0) { $0 + 24 + $1.count }, of: 1)
+    all += pages(sortedNodes.reduce(4) { $0 + 4 + $1.count }, of: 1)
+    return all * Limits.pageSize
   }
 
   // MARK: Order and widths

@@ -72,9 +72,9 @@ package struct SegmentScan {
   /// The next valid frame, or nil where the log ends in this segment.
   package mutating func next() throws(SystemError) -> Frame? {
     guard let header = try peek(), let length = Int(exactly: header.length) else { return nil }
-    // A frame is read whole at once if the buffer has room for it, and else in pieces, until it has
-    // proved to be what its length says.
-    if length <= ReadBuffer.capacity { _ = try buffer.read(file, at: offset, count: length) }
+    // A frame is read whole at once, but for a very large one: that is read in pieces, until it has
+    // proved to be what its length says, and then again.
+    if length <= ReadBuffer.unproved { _ = try buffer.read(file, at: offset, count: length) }
     guard try bodyHolds(header) else { return nil }
     let bytes = try buffer.read(file, at: offset, count: length)
     guard bytes.count == length else { return nil }
@@ -216,6 +216,8 @@ package struct SegmentScan {
 private struct ReadBuffer {
   /// What it has room for, but for a while after something larger was read.
   static let capacity = 256 << 10
+  /// The most that is read of a frame for what its header says alone: frames of compactions have less.
+  static let unproved = 2 << 20
 
   private var storage = Storage(capacity: capacity)
   private var start: UInt64 = 0
@@ -237,13 +239,27 @@ private struct ReadBuffer {
       return slice(at: offset, count: wanted)
     }
     let room = max(wanted, Self.capacity)
+    keep(from: offset, room: room)
+    let rest = UnsafeMutableRawBufferPointer(rebasing: storage.memory[count..<room])
+    count += try file.readExactly(into: rest, at: offset + UInt64(count))
+    return slice(at: offset, count: min(wanted, count))
+  }
+
+  /// Makes room for so many bytes at `offset`. What is there of them stays.
+  private mutating func keep(from offset: UInt64, room: Int) {
+    let isThere = offset >= start && offset - start < UInt64(count)
+    let first = isThere ? Int(offset - start) : count
+    let kept = UnsafeRawBufferPointer(rebasing: storage.memory[first..<count])
     if room > storage.memory.count || room < storage.memory.count / 16 {
-      storage = Storage(capacity: room)
+      let larger = Storage(capacity: room)
+      larger.memory.copyMemory(from: kept)
+      storage = larger
+    } else {
+      // Copies as if there were a buffer between, where they overlap.
+      storage.memory.copyMemory(from: kept)
     }
     start = offset
-    count = 0
-    count = try file.readExactly(into: storage.memory, at: offset)
-    return slice(at: offset, count: min(wanted, count))
+    count = kept.count
   }
 
   private func slice(at offset: UInt64, count: Int) -> UnsafeRawBufferPointer {
