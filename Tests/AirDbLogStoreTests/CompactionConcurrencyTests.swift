@@ -292,11 +292,14 @@ import Testing
         path: "/store", Self.configuration(), platform: files, scheduler: nil)
       for round in 0..<60 { try store.applyAndWait(Self.batch(round)) }
       let before = try store.changes(limit: .max).records
-      // The compaction waits at its first file until the store is about to end.
+      // The compaction, not who prepares the next segment, waits at its first file until the store is
+      // about to end.
+      let compacting = Locked<ObjectIdentifier?>(nil)
       let isAtWork = Locked(false)
       let isEnding = Locked(false)
       files.beforeEachCall { call in
         guard call.kind == .create, call.path.hasSuffix(".segment"),
+          compacting.withLock({ $0 }) == ObjectIdentifier(Thread.current),
           !isAtWork.withLock({ old in
             defer { old = true }
             return old
@@ -310,6 +313,7 @@ import Testing
       inThreads(2) { thread in
         do {
           if thread == 0 {
+            compacting.withLock { $0 = ObjectIdentifier(Thread.current) }
             do throws(LogStoreError) {
               try store.compact()
             } catch {

@@ -131,6 +131,7 @@ func expectOnlyUsedFiles(_ store: ChangeStore, _ platform: any Platform) throws 
     names.insert(engine.directory.index(id))
   }
   for log in state.tail { names.insert(engine.directory.segment(log.fileId)) }
+  if let id = try store.writerIfAny?.preparedId { names.insert(engine.directory.segment(id)) }
   let generation = engine.manifest.value.livenessGeneration
   if generation > 0 { names.insert(engine.directory.liveness(generation)) }
   let known = Set(names.map { String($0.split(separator: "/").last ?? "") })

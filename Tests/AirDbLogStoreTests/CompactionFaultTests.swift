@@ -206,6 +206,9 @@ struct CompactionFaultTests {
   {
     let (run, files) = try Self.prepared(.powerLoss)
     let store = run.run.store!
+    // What was prepared ahead of time would be given to the first attempt.
+    try run.perform(.pump)
+    _ = try store.writerIfAny?.makesRoom(after: LogStoreError(.noSpace, ""))
     let used = files.usedBytes
     let names = try files.list(ScriptRun.path).sorted()
     // Every amount of space that is left, until it is enough.

@@ -102,6 +102,50 @@ import Testing
     #expect(last.keys.allSatisfy { hash in index.find(hash) { hashes[Int($0)] } == nil })
   }
 
+  @Test func `So does one in parts, whichever part a key falls into`() {
+    var random = SeededGenerator(seed: 76)
+    var index = PartitionedHashIndex()
+    var hashes: [KeyHash] = []
+    var last: [KeyHash: UInt32] = [:]
+    #expect(index.find(KeyHash(first: 0, second: 0)) { hashes[Int($0)] } == nil)
+    for number in 0..<5_000 {
+      let hash = KeyHash(
+        first: random.next() % 100 << 57 | random.next() % 7, second: random.next() % 3)
+      hashes.append(hash)
+      #expect(index.find(hash) { hashes[Int($0)] } == last[hash])
+      #expect(index.set(hash, UInt32(number)) { hashes[Int($0)] } == last[hash])
+      last[hash] = UInt32(number)
+    }
+    for (hash, row) in last { #expect(index.find(hash) { hashes[Int($0)] } == row) }
+    #expect(index.find(KeyHash(first: 1, second: 9)) { hashes[Int($0)] } == nil)
+  }
+
+  @Test func `An array in pieces is an array, and a copy of it keeps what it had`() {
+    var random = SeededGenerator(seed: 77)
+    var pieces = PiecewiseArray<UInt64>()
+    var model: [UInt64] = []
+    var copies: [(PiecewiseArray<UInt64>, [UInt64])] = []
+    for step in 0..<5_000 {
+      let value = random.next()
+      if step % 3 == 2 {
+        let place = Int(random.next() % UInt64(model.count))
+        pieces[place] = value
+        model[place] = value
+      } else {
+        pieces.append(value)
+        model.append(value)
+      }
+      if step % 700 == 5 { copies.append((pieces, model)) }
+    }
+    pieces.append(contentsOf: model)
+    model += model
+    copies.append((pieces, model))
+    for (copy, model) in copies {
+      #expect(copy.count == model.count)
+      #expect(copy.elementsEqual(model))
+    }
+  }
+
   @Test func `Interned strings keep their numbers`() {
     var random = SeededGenerator(seed: 73)
     var table = InternTable()

@@ -18,11 +18,15 @@ extension Compactor {
         manifest.retentionHorizon = max(manifest.retentionHorizon, purged.sequence)
         if let new = purged.raised(horizon) { manifest.horizonHlc = Array(new.text.utf8) }
       }
+      // The next commit looks keys up in it; what is not read here is read there. Not before the
+      // manifest names it: the space of a file that is open is not given back.
+      if let segment = exchange.segment { _ = try? engine.index(of: segment) }
       // By the leader, so that no batch is half way, and inside the lock, so that no checkpoint sees
       // the new manifest with the old state.
+      let prepared = exchange.prepare(engine.snapshot)
       writer.queue.exclusivelyByAnyLeader {
         engine.published.withLock { state in
-          exchange.swap(&state)
+          exchange.swap(&state, prepared)
           if let new = purged.raised(state.purgeHorizon) { state.purgeHorizon = new }
         }
         writer.segmentsChanged()
@@ -68,7 +72,7 @@ private struct Exchange: Sendable {
   let ids: Set<UInt64>
   private let inputs: [Compactor.Input]
   private let output: Compactor.Output?
-  private let segment: SealedSegment?
+  let segment: SealedSegment?
   /// For each row of the output its rank, or `gone` if it has none.
   private let rankOfRow: [UInt32]
 
@@ -105,15 +109,36 @@ private struct Exchange: Sendable {
     return result
   }
 
-  func swap(_ state: inout Published) {
-    let current = Dictionary(
-      uniqueKeysWithValues: state.sealed.map { ($0.segment.info.fileId, $0.dead) })
+  /// The dead entries of the inputs at some moment, and those of the output by them.
+  struct Prepared: Sendable {
+    fileprivate var inputs: [UInt64: DeadBits]
+    fileprivate var output: DeadBits?
+  }
+
+  /// Does what takes long of an exchange, before commits have to wait for it.
+  func prepare(_ state: Published) -> Prepared {
+    let inputs = deadEntries(state)
+    return Prepared(inputs: inputs, output: output.map { dead($0) { inputs[$0] } })
+  }
+
+  private func deadEntries(_ state: Published) -> [UInt64: DeadBits] {
+    Dictionary(uniqueKeysWithValues: state.sealed.map { ($0.segment.info.fileId, $0.dead) })
+  }
+
+  func swap(_ state: inout Published, _ prepared: Prepared) {
+    let current = deadEntries(state)
     let start = state.sealed.firstIndex { ids.contains($0.segment.info.fileId) } ?? 0
     state.sealed.removeAll { ids.contains($0.segment.info.fileId) }
-    if let output, let segment {
+    if let segment, var dead = prepared.output {
       // With the marks that commits made on the inputs meanwhile.
-      state.sealed.insert(
-        Published.Sealed(segment: segment, dead: dead(output) { current[$0] }), at: start)
+      for input in inputs {
+        let id = input.segment.info.fileId
+        guard let now = current[id], let before = prepared.inputs[id] else { continue }
+        now.forEachAdded(since: before) { rank in
+          if let place = place(rank, of: input) { dead.insert(place) }
+        }
+      }
+      state.sealed.insert(Published.Sealed(segment: segment, dead: dead), at: start)
     }
     // Marks of the tail name entries of the inputs.
     let byId = Dictionary(uniqueKeysWithValues: inputs.map { ($0.segment.info.fileId, $0) })

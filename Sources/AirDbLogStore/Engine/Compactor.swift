@@ -73,12 +73,23 @@ package struct Compactor: Sendable {
     guard let start = state.sealed.firstIndex(where: { ids.contains($0.segment.info.fileId) })
     else { return Outcome() }
     let inputs = state.sealed[start...].prefix { ids.contains($0.segment.info.fileId) }
+    let earlier = state.sealed[..<start]
+    do throws(LogStoreError) {
+      return try replace(inputs, behind: earlier)
+    } catch {
+      guard writer.makesRoom(after: error) else { throw error }
+    }
+    return try replace(inputs, behind: earlier)
+  }
+
+  /// Nothing has changed if it throws, unless the outcome is unknown.
+  private func replace(
+    _ inputs: ArraySlice<Published.Sealed>, behind earlier: ArraySlice<Published.Sealed>
+  ) throws(LogStoreError) -> Outcome? {
     try writer.reserveFileIds()
     let id = engine.fileIds.next()
     do throws(LogStoreError) {
-      if let outcome = try compact(inputs, behind: state.sealed[..<start], into: id) {
-        return outcome
-      }
+      if let outcome = try compact(inputs, behind: earlier, into: id) { return outcome }
       removeOutput(id)
       return nil
     } catch {
@@ -107,11 +118,10 @@ package struct Compactor: Sendable {
     guard let first = inputs.first?.segment, let last = inputs.last?.segment else {
       return Outcome()
     }
-    let live = inputs.reduce(0) { $0 + $1.segment.info.entryCount - $1.dead.count }
     var copying = Copying(
       packed: try PackedWriter(
         engine, fileId: id, predecessor: try engine.segmentHeader(first.info.fileId),
-        firstSequence: first.info.firstSequence, expecting: Int(live)),
+        firstSequence: first.info.firstSequence),
       earlier: earlier.map(\.segment))
     var outcome = Outcome(segments: inputs.count)
     var copied: [Input] = []

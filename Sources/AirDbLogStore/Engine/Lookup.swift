@@ -7,6 +7,15 @@ package struct Lookup {
   private var indexes: ContiguousArray<SealedIndex> = []
   private var isPrepared = false
   private var probe = RedeliveryProbe()
+  /// Nodes of these segments that were needed, which are few as a rule.
+  private var nodes: [NodeName: [UInt8]] = [:]
+
+  private struct NodeName: Hashable {
+    var segment: UInt64
+    var node: UInt32
+  }
+
+  private static let mostNodes = 1_024
 
   package init() {}
 
@@ -36,6 +45,7 @@ package struct Lookup {
     segments = []
     indexes = []
     probe.reset()
+    nodes = [:]
   }
 
   /// Whether a record is known to be in the log already, without a lookup of its key; true is certain.
@@ -165,18 +175,28 @@ package struct Lookup {
       var order = compareNumbers(
         item.parts.physical, item.parts.counter, entry.physical, entry.counter)
       if order == 0 {
-        let node = try engine.reading { () throws(ReadFailure) in
-          let index = try engine.index(of: segment)
-          do throws(IndexError) {
-            return try index.node(entry.node)
-          } catch {
-            throw ReadFailure(error, segment)
-          }
-        }
-        order = compareNodes(batch, record, node)
+        order = compareNodes(batch, record, try node(entry.node, of: segment, in: engine))
       }
       return Comparison(order, item.contentChecksum, entry.contentChecksum)
     }
+  }
+
+  private mutating func node(
+    _ number: UInt32, of segment: SealedSegment, in engine: Engine
+  ) throws(LogStoreError) -> [UInt8] {
+    let name = NodeName(segment: segment.info.fileId, node: number)
+    if let known = nodes[name] { return known }
+    let node = try engine.reading { () throws(ReadFailure) in
+      let index = try engine.index(of: segment)
+      do throws(IndexError) {
+        return try index.node(number)
+      } catch {
+        throw ReadFailure(error, segment)
+      }
+    }
+    if nodes.count >= Self.mostNodes { nodes = [:] }
+    nodes[name] = node
+    return node
   }
 
   private func compareNodes(_ batch: PreparedBatch, _ record: Int, _ node: [UInt8]) -> Int {

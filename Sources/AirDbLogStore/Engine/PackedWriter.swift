@@ -36,11 +36,9 @@ struct PackedWriter: ~Copyable {
   /// Records added so far.
   private(set) var rowCount = 0
 
-  /// `predecessor` is the header of the first of the replaced segments; `expecting` about how many
-  /// records are to be added.
+  /// `predecessor` is the header of the first of the replaced segments.
   init(
-    _ engine: Engine, fileId: UInt64, predecessor: SegmentHeader, firstSequence: UInt64,
-    expecting: Int
+    _ engine: Engine, fileId: UInt64, predecessor: SegmentHeader, firstSequence: UInt64
   ) throws(LogStoreError) {
     self.engine = engine
     self.fileId = fileId
@@ -48,7 +46,7 @@ struct PackedWriter: ~Copyable {
     let segmentBytes = Int(clamping: engine.options.segmentBytes)
     frameBytes = min(max(segmentBytes / 8, 256 << 10), 1 << 20)
     frameHeldBytes = min(max(segmentBytes / 4, 256 << 10), 4 << 20)
-    log = RowLog(fileId: fileId, base: 0, expecting: expecting)
+    log = RowLog(fileId: fileId, base: 0, isOrdered: false)
     encoder = BlockEncoder(target: engine.options.blockBytes)
     end = LogEnd(
       segment: fileId, length: UInt64(SegmentHeader.size), sequence: firstSequence - 1,

@@ -24,8 +24,8 @@ package struct Sealer {
   }
 
   package enum Outcome: Sendable {
-    /// Listed in the manifest. For each rank of its index the row that it stands for.
-    case sealed(SealedSegment, rowOfRank: [UInt32])
+    /// Listed in the manifest. For each row its rank in the index, if it has one.
+    case sealed(SealedSegment, rankOfRow: [UInt32])
     /// Nothing has changed if another attempt may succeed; otherwise the outcome is unknown.
     case failed(LogStoreError, isRetryable: Bool)
   }
@@ -83,8 +83,12 @@ package struct Sealer {
         job.state.record(in: &manifest)
       }
     }
-    return .sealed(
-      SealedSegment(info, hold: job.log.hold, frames: job.log.frames), rowOfRank: index.rowOfRank)
+    let segment = SealedSegment(info, hold: job.log.hold, frames: job.log.frames)
+    // The next commit looks keys up in it; what is not read here is read there.
+    _ = try? engine.index(of: segment)
+    var rankOfRow = [UInt32](repeating: .max, count: rows.rows.count)
+    for (rank, row) in index.rowOfRank.enumerated() { rankOfRow[Int(row)] = UInt32(rank) }
+    return .sealed(segment, rankOfRow: rankOfRow)
   }
 
   /// The manifest of a close: the log ends where it is durable, and the liveness reflects all of it.

@@ -42,51 +42,44 @@ extension Writer {
     return engine.manifest.value
   }
 
-  private func createSegment() throws(LogStoreError) {
+  /// Reserves file ids, durably, unless there are enough.
+  func reserveIds() throws(LogStoreError) {
     if !engine.fileIds.hasReserved(engine.manifest.value) {
       try updateManifest { engine.fileIds.extend(&$0) }
     }
-    let id = engine.fileIds.next()
-    let path = engine.directory.segment(id)
+  }
+
+  private func createSegment() throws(LogStoreError) {
+    let next = try nextSegment()
     let header = SegmentHeader(
-      storeId: engine.manifest.value.storeId, fileId: id, predecessor: fileId,
+      storeId: engine.manifest.value.storeId, fileId: next.id, predecessor: fileId,
       predecessorLength: position, predecessorChecksum: lastChecksum)
-    let size = UInt64(SegmentHeader.size)
-    let created: OpenFile
+    // The header becomes durable with the first commit.
     do throws(SystemError) {
-      created = try engine.directory.open(path, .createNew)
-    } catch {
-      throw LogStoreError(error, "create a segment", file: path)
-    }
-    do throws(SystemError) {
-      try created.reserve(offset: 0, count: Self.leastReservation)
       try withBytes(of: header.encode()) { (bytes) throws(SystemError) in
-        try created.writeAll(bytes, at: 0)
+        try next.file.writeAll(bytes, at: 0)
       }
     } catch {
       // No commit is in it: it goes away, or is an orphan that the next open removes.
-      try? engine.directory.remove(path)
-      throw LogStoreError(error, "create a segment", file: path)
-    }
-    // Until its entry is durable, no commit in it can be. The header becomes so with the first one.
-    do throws(SystemError) {
-      try engine.directory.synchronizeDirectory()
-    } catch {
-      guard error.isTooManyFiles else { throw unknown(error, "sync a new segment's entry", path) }
-      // The directory could not even be opened.
-      try? engine.directory.remove(path)
-      throw LogStoreError(error, "sync a new segment's entry", file: path)
+      remove(next)
+      throw LogStoreError(error, "create a segment", file: next.file.path)
     }
     let log = RowLog(
-      fileId: id, base: nextRow, after: LogEnd(sequence: lastSequence, checksum: lastChecksum))
-    file = created
+      fileId: next.id, base: nextRow, after: LogEnd(sequence: lastSequence, checksum: lastChecksum))
+    file = next.file
     self.log = log
-    fileId = id
+    fileId = next.id
     firstSequence = 0
     firstDate = .min
-    position = size
-    reserved = Self.leastReservation
+    position = UInt64(SegmentHeader.size)
+    reserved = next.reserved
+    hasPrepared = false
     engine.published.withLock { $0.tail.append(log) }
+  }
+
+  private func nextSegment() throws(LogStoreError) -> PreparedSegment {
+    if let segment = takePrepared() { return segment }
+    return try prepare(reserving: Self.leastReservation)
   }
 
   private static let leastReservation: UInt64 = 64 << 10
@@ -103,6 +96,7 @@ extension Writer {
       reserved = wanted
     } catch {
       // On a nearly full disk exactly what is needed may still fit.
+      if error.isNoSpace { _ = giveUpPrepared() }
       do throws(SystemError) {
         try file.reserve(offset: reserved, count: end - reserved)
         reserved = end
@@ -182,36 +176,32 @@ extension Writer {
     isSealing = false
     switch outcome {
     case .failed(let error, let isRetryable):
+      if isRetryable, error.code == .noSpace, let sealing, giveUpPrepared() {
+        schedule(sealing)
+        return
+      }
       if isRetryable { sealRefusal = error } else { poison(error) }
       engine.report(.failed(error))
-    case .sealed(let segment, let rowOfRank):
+    case .sealed(let segment, let rankOfRow):
       guard let sealing else { return }
-      let rows = sealing.log.snapshot()
+      // Rows of the active log that superseded rows of the sealed one now supersede its entries.
+      let marks = sealing.log.supersededLater.map {
+        RowLog.Mark(
+          row: $0.number, segment: segment.info.fileId, rank: UInt64(rankOfRow[Int($0.row)]))
+      }
+      log?.add(marks)
       engine.published.withLock { state in
         var dead = DeadBits(entryCount: segment.info.entryCount)
-        for (rank, row) in rowOfRank.enumerated()
-        where rows.superseders[Int(row)] < state.visibleRows {
-          dead.insert(UInt64(rank))
-        }
+        for mark in marks where mark.row < state.visibleRows { dead.insert(mark.rank) }
         state.sealed.append(Published.Sealed(segment: segment, dead: dead))
         state.sealedEnd = sealing.state.end
         state.tail.removeAll { $0 === sealing.log }
       }
-      // Rows of the active log that superseded rows of the sealed one now supersede its entries.
-      if let log {
-        var rankOfRow: [UInt32: UInt64] = [:]
-        for (rank, row) in rowOfRank.enumerated()
-        where rows.superseders[Int(row)] != RowLog.never {
-          rankOfRow[row] = UInt64(rank)
-        }
-        for (row, rank) in rankOfRow {
-          log.add(
-            RowLog.Mark(
-              row: rows.superseders[Int(row)], segment: segment.info.fileId, rank: rank))
-        }
-      }
       lookup.invalidate()
       self.sealing = nil
+      // So much memory is not given back on the commit path.
+      let memory = sealing.log.memory
+      engine.scheduler.schedule { withExtendedLifetime(memory) {} }
       cleanerHook?(true)
       engine.report(
         .sealed(
@@ -310,9 +300,7 @@ extension Writer {
   package func reserveFileIds() throws(LogStoreError) {
     try queue.exclusively { () throws(LogStoreError) in
       if let refusal { throw refusal }
-      if !engine.fileIds.hasReserved(engine.manifest.value) {
-        try updateManifest { engine.fileIds.extend(&$0) }
-      }
+      try reserveIds()
     }
   }
 }

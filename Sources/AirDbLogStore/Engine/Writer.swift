@@ -12,8 +12,8 @@ internal import HlcText
 ///   committed. So rows that are not published are always in the active log.
 /// - After a failed write or sync nothing is written any more (G4).
 ///
-/// What is internal here is so for the writer's other files, `Writer+Staging` and `Writer+Segments`,
-/// and is touched nowhere else.
+/// What is internal here is so for the writer's other files, `Writer+Staging`, `Writer+Segments` and
+/// `Writer+Preparing`, and is touched nowhere else.
 ///
 /// `@unchecked Sendable`: by the first invariant; the exceptions have locks of their own.
 package final class Writer: @unchecked Sendable {
@@ -40,6 +40,13 @@ package final class Writer: @unchecked Sendable {
   var position: UInt64 = 0
   /// The file's space is reserved up to here.
   var reserved: UInt64 = 0
+
+  /// The one that comes after it, if it has been prepared.
+  var prepared: PreparedSegment?
+  /// Whether that is under way.
+  var isPreparing = false
+  /// Whether that was begun since the active segment is there.
+  var hasPrepared = false
 
   // The log.
   var lastSequence: UInt64
@@ -191,6 +198,7 @@ extension Writer {
       }
     }
     commitStaged()
+    prepareSegmentIfDue()
   }
 
   /// A failed write or sync: the outcome is unknown, and writing stops.
@@ -302,12 +310,15 @@ extension Writer {
         guard refusal.code == .outcomeUnknown else { return }
         // Nothing may touch the files any more when somebody recovers them.
         awaitSeal()
+        awaitPreparation()
         let state = engine.snapshot
         if state.durableEnd.sequence < state.end.sequence { throw refusal }
         return
       }
       defer { poison(LogStoreError(.closed, "The store has been closed.")) }
       try waitForSeal()
+      awaitPreparation()
+      if let prepared { remove(prepared) }
       guard hasWritten else { return }
       try finish()
     }

@@ -38,6 +38,22 @@ package struct DeadBits: Sendable, Equatable {
     }
   }
 
+  /// Calls `body` with the entries that are dead here and were not in `earlier`, of the same segment.
+  func forEachAdded(since earlier: DeadBits, _ body: (UInt64) -> Void) {
+    // What nobody changed since shares its memory, so that it is equal at a glance.
+    for (index, chunk) in chunks.enumerated() where chunk != earlier.chunks[index] {
+      for (place, word) in chunk.enumerated() {
+        let known = earlier.chunks[index].isEmpty ? 0 : earlier.chunks[index][place]
+        var added = word & ~known
+        while added != 0 {
+          let bit = added.trailingZeroBitCount
+          body(UInt64(index) * Self.bitsPerChunk + UInt64(place * 64 + bit))
+          added &= added - 1
+        }
+      }
+    }
+  }
+
   package mutating func remove(_ rank: UInt64) {
     guard self[rank] else { return }
     let bit = rank % Self.bitsPerChunk

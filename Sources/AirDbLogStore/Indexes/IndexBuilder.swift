@@ -132,17 +132,15 @@ package struct IndexBuilder {
       log.collections, used: ranked.map { log.rows[Int($0)].collection }, keepFirst: false)
     let rows = log.rows
     let nodeOrder = nodeOrder
-    rows.withUnsafeBufferPointer { rows in
-      ranked.sort { a, b in
-        let first = rows[Int(a)]
-        let second = rows[Int(b)]
-        if first.physical != second.physical { return first.physical < second.physical }
-        if first.counter != second.counter { return first.counter < second.counter }
-        if first.node != second.node {
-          return nodeOrder[Int(first.node)] < nodeOrder[Int(second.node)]
-        }
-        return a < b
+    ranked.sort { a, b in
+      let first = rows[Int(a)]
+      let second = rows[Int(b)]
+      if first.physical != second.physical { return first.physical < second.physical }
+      if first.counter != second.counter { return first.counter < second.counter }
+      if first.node != second.node {
+        return nodeOrder[Int(first.node)] < nodeOrder[Int(second.node)]
       }
+      return a < b
     }
     header.entryCount = UInt64(ranked.count)
   }
@@ -192,15 +190,14 @@ package struct IndexBuilder {
 
   /// The ranks in the order of the key entries.
   private func keyOrder() -> [UInt32] {
-    log.rows.withUnsafeBufferPointer { rows in
-      (0..<UInt32(ranked.count)).sorted { a, b in
-        let first = rows[Int(ranked[Int(a)])]
-        let second = rows[Int(ranked[Int(b)])]
-        if first.collection != second.collection {
-          return collectionOrder[Int(first.collection)] < collectionOrder[Int(second.collection)]
-        }
-        return first.hash < second.hash
+    let rows = log.rows
+    return (0..<UInt32(ranked.count)).sorted { a, b in
+      let first = rows[Int(ranked[Int(a)])]
+      let second = rows[Int(ranked[Int(b)])]
+      if first.collection != second.collection {
+        return collectionOrder[Int(first.collection)] < collectionOrder[Int(second.collection)]
       }
+      return first.hash < second.hash
     }
   }
 

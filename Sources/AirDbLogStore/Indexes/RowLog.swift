@@ -48,29 +48,18 @@ package final class RowLog: Sendable {
 
   package static let never = UInt64.max
 
-  /// `start` is what the segment follows; of no use for a log whose frames are not read again.
-  package convenience init(fileId: UInt64, base: UInt64, after start: LogEnd = LogEnd()) {
-    self.init(fileId: fileId, after: start, Contents(base: base))
-  }
-
-  /// A log of about so many rows that an index is to be built of; it gives no pages.
-  package convenience init(fileId: UInt64, base: UInt64, expecting count: Int) {
-    var contents = Contents(base: base)
-    contents.isOrdered = false
-    contents.rows.reserveCapacity(count)
-    contents.superseders.reserveCapacity(count)
-    contents.byKey = HashIndex(minimumCapacity: count)
-    self.init(fileId: fileId, after: LogEnd(), contents)
-  }
-
-  private init(fileId: UInt64, after start: LogEnd, _ contents: Contents) {
+  /// `start` is what the segment follows; of no use for a log whose frames are not read again. Only
+  /// an ordered log gives pages.
+  package init(
+    fileId: UInt64, base: UInt64, after start: LogEnd = LogEnd(), isOrdered: Bool = true
+  ) {
     self.fileId = fileId
-    base = contents.base
+    self.base = base
     self.start = start
     frames = FrameMap(
       start: FrameMap.Boundary(
         offset: UInt64(SegmentHeader.size), sequence: start.sequence, checksum: start.checksum))
-    self.contents = Locked(contents)
+    contents = Locked(Contents(base: base, isOrdered: isOrdered))
   }
 
   package var count: Int { contents.withLock { $0.rows.count } }
@@ -120,7 +109,21 @@ extension RowLog {
 
   /// Says that a row of this log has been superseded by a row of a later one.
   package func supersede(_ row: UInt64, by number: UInt64) {
-    contents.withLock { $0.superseders[Int(row - base)] = number }
+    contents.withLock { contents in
+      contents.superseders[Int(row - base)] = number
+      contents.supersededLater.append(Supersession(row: UInt32(row - base), number: number))
+    }
+  }
+
+  /// A row of a log, and the global number of the row of a later one that superseded it.
+  package struct Supersession: Sendable {
+    package var row: UInt32
+    package var number: UInt64
+  }
+
+  /// The rows of this log that rows of later ones have superseded, in the order of those.
+  package var supersededLater: PiecewiseArray<Supersession> {
+    contents.withLock { $0.supersededLater }
   }
 
   /// Says where the last frame ends.
@@ -132,6 +135,11 @@ extension RowLog {
   /// Remembers that a row of this log superseded an entry of a sealed segment.
   package func add(_ mark: Mark) {
     contents.withLock { $0.marks.append(mark) }
+  }
+
+  /// Remembers that rows of this log superseded entries of sealed segments.
+  package func add(_ marks: [Mark]) {
+    contents.withLock { $0.marks.append(contentsOf: marks) }
   }
 }
 
@@ -226,11 +234,11 @@ extension RowLog {
   /// Everything, for the builder of the index and for checks.
   package struct Snapshot: Sendable {
     package var base: UInt64
-    package var rows: ContiguousArray<Row>
-    package var superseders: ContiguousArray<UInt64>
+    package var rows: PiecewiseArray<Row>
+    package var superseders: PiecewiseArray<UInt64>
     package var nodes: [[UInt8]]
     package var collections: [[UInt8]]
-    package var marks: [Mark]
+    package var marks: PiecewiseArray<Mark>
   }
 
   /// What the log holds now. Shares its storage: for a log that gets no more rows.
@@ -247,32 +255,42 @@ extension RowLog {
   package func moveMarks(from segments: Set<UInt64>, _ move: (Mark) -> Mark?) {
     contents.withLock { contents in
       guard contents.marks.contains(where: { segments.contains($0.segment) }) else { return }
-      contents.marks = contents.marks.compactMap { segments.contains($0.segment) ? move($0) : $0 }
+      var moved = PiecewiseArray<Mark>()
+      for mark in contents.marks {
+        if let place = segments.contains(mark.segment) ? move(mark) : mark { moved.append(place) }
+      }
+      contents.marks = moved
     }
   }
 
-  package var supersededEntries: [Mark] { contents.withLock { $0.marks } }
+  /// The memory of the log, for whoever is to give it back.
+  package var memory: any Sendable { contents.withLock { $0 } }
+
+  package var supersededEntries: PiecewiseArray<Mark> { contents.withLock { $0.marks } }
 }
 
 /// What a log holds: one value, so that reaching several parts of it is one access.
 private struct Contents {
   let base: UInt64
-  var rows: ContiguousArray<RowLog.Row> = []
+  var rows = PiecewiseArray<RowLog.Row>()
   /// For each row the global number of the row that superseded it, or `never`.
-  var superseders: ContiguousArray<UInt64> = []
-  var byKey = HashIndex()
+  var superseders = PiecewiseArray<UInt64>()
+  var byKey = PartitionedHashIndex()
   var byHlc = SortedRows()
   /// Whether rows are kept in HLC order, which only those who read pages need.
-  var isOrdered = true
+  let isOrdered: Bool
   var nodes = InternTable()
   var collections = InternTable()
   /// Entries of sealed segments that rows of this log superseded.
-  var marks: [RowLog.Mark] = []
+  var marks = PiecewiseArray<RowLog.Mark>()
+  /// Rows that rows of later logs superseded.
+  var supersededLater = PiecewiseArray<RowLog.Supersession>()
   /// The length of the segment once no frame is added any more.
   var length: UInt64 = 0
 
-  init(base: UInt64) {
+  init(base: UInt64, isOrdered: Bool) {
     self.base = base
+    self.isOrdered = isOrdered
     // Number 0 is the absent node, as in the index.
     _ = nodes.index(of: UnsafeRawBufferPointer(start: nil, count: 0))
   }
@@ -288,20 +306,32 @@ private struct Contents {
         collection: collections.index(of: new.collection), slot: new.slot,
         isDeletion: new.isDeletion))
     superseders.append(RowLog.never)
-    let nodes = nodes.items
-    let older = rows.withUnsafeBufferPointer { rows in
-      if isOrdered { byHlc.insert(index) { Self.isBefore($0, $1, rows, nodes) } }
-      return byKey.set(new.hash, index, hash: { rows[Int($0)].hash })
-    }
-    if let older {
+    if isOrdered { Self.insert(index, into: &byHlc, of: rows, nodes.items) }
+    if let older = Self.set(new.hash, index, in: &byKey, of: rows) {
       superseders[Int(older)] = number
       rows[Int(index)].older = older + 1
     }
     return number
   }
 
+  // They take their parts one by one, since these are accessed at the same time.
+
+  private static func insert(
+    _ index: UInt32, into order: inout SortedRows, of rows: PiecewiseArray<RowLog.Row>,
+    _ nodes: [[UInt8]]
+  ) {
+    order.insert(index) { isBefore($0, $1, rows, nodes) }
+  }
+
+  private static func set(
+    _ hash: KeyHash, _ index: UInt32, in keys: inout PartitionedHashIndex,
+    of rows: PiecewiseArray<RowLog.Row>
+  ) -> UInt32? {
+    keys.set(hash, index, hash: { rows[Int($0)].hash })
+  }
+
   private static func isBefore(
-    _ a: UInt32, _ b: UInt32, _ rows: UnsafeBufferPointer<RowLog.Row>, _ nodes: [[UInt8]]
+    _ a: UInt32, _ b: UInt32, _ rows: PiecewiseArray<RowLog.Row>, _ nodes: [[UInt8]]
   ) -> Bool {
     let order = compare(rows[Int(a)], rows[Int(b)], nodes)
     return order == 0 ? a < b : order < 0
