@@ -10,9 +10,9 @@ struct PreparedSegment: Sendable {
 // finds the active one full does not wait for a sync.
 extension Writer {
   /// Has the next segment prepared off the commit path when the active one is half full. Called by
-  /// the leader.
+  /// the leader. A session that writes nothing else does not do this either.
   func prepareSegmentIfDue() {
-    guard !hasPrepared, !isPreparing, prepared == nil, refusal == nil, let log,
+    guard hasWritten, !hasPrepared, !isPreparing, prepared == nil, refusal == nil, let log,
       2 * position >= engine.options.segmentBytes || 2 * log.count >= engine.options.segmentRecords
     else { return }
     hasPrepared = true
