@@ -63,7 +63,7 @@ struct FrameSample {
 }
 
 /// Everything that can be asked of a block, so that hostile bytes show what they can do: of all of it,
-/// and of single records. What both give must be the same.
+/// and of single records. What both give must be the same, whatever was read before.
 func exercise(_ bytes: [UInt8], _ format: HlcFormat = .hybrid) {
   let decoded = try? bytes.withUnsafeBytes { try DecodedBlock($0) }
   if let decoded {
@@ -82,8 +82,13 @@ func exercise(_ bytes: [UInt8], _ format: HlcFormat = .hybrid) {
     return
   }
   var shared = SharedFields()
+  var seen: [Int: ChangeRecord] = [:]
   for slot in [0, Int(stored.header.recordCount) - 1] + Array(0..<Int(stored.header.recordCount)) {
     let record = try? reader.record(slot, sharing: &shared)
+    if let record {
+      #expect(seen[slot, default: record] == record)
+      seen[slot] = record
+    }
     guard let decoded else { continue }
     let fields = try? decoded.withFields(slot) { fields in
       [fields.collection, fields.id, fields.hlc, fields.payload].map { Array($0) }

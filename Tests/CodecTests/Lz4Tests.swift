@@ -71,6 +71,77 @@ struct Lz4Tests {
     }
   }
 
+  /// Decompresses the first `wanted` bytes over memory full of `filler`.
+  private func decompress(
+    _ source: [UInt8], expecting count: Int, upTo wanted: Int, over filler: UInt8
+  ) -> [UInt8]? {
+    let end = count + Lz4.slack
+    var target = [UInt8](repeating: filler, count: end + 64)
+    let there = target.withUnsafeMutableBytes { target in
+      source.withUnsafeBytes {
+        Lz4.decompress(
+          $0, upTo: wanted, into: UnsafeMutableRawBufferPointer(rebasing: target[..<end]))
+      }
+    }
+    #expect(target[end...].allSatisfy { $0 == filler }, "written behind the target")
+    guard let there else { return nil }
+    #expect(there >= wanted && there <= count)
+    return Array(target[..<wanted])
+  }
+
+  @Test(arguments: samples.indices)
+  func theStartOfABlockIsThatOfItsContent(_ index: Int) throws {
+    let source = Self.samples[index]
+    let block = try #require(compress(source, capacity: source.count + source.count / 255 + 16))
+    var random = SeededGenerator(seed: 6)
+    for _ in 0..<50 {
+      let wanted = Int.random(in: 1...source.count, using: &random)
+      #expect(
+        decompress(block, expecting: source.count, upTo: wanted, over: 0xA5)
+          == Array(source[..<wanted]))
+    }
+    let most = decompress(block, expecting: source.count, upTo: source.count, over: 0xA5)
+    #expect(most == source)
+  }
+
+  @Test func aCutBlockHasNoMoreThanItsStart() throws {
+    let text = Self.samples[4]
+    let block = try #require(compress(text, capacity: text.count))
+    for count in 0..<block.count {
+      let cut = Array(block[..<count])
+      for wanted in [1, 20, text.count / 2, text.count - 1] {
+        let start = decompress(cut, expecting: text.count, upTo: wanted, over: 0)
+        #expect(start == nil || start == Array(text[..<wanted]))
+        #expect(start == nil || count > 0)
+      }
+    }
+  }
+
+  /// A match at distance 0 names bytes that are not there yet: they must not be those of whoever had
+  /// the memory before.
+  @Test func noAnswerDependsOnWhatTheMemoryHeld() {
+    let repeated: [UInt8] = [0x1F, 0x61, 0x00, 0x00, 0x40, 0x50, 0x62, 0x63, 0x64, 0x65, 0x66]
+    var hostile = (1...83).map { (repeated, $0) }
+    var random = SeededGenerator(seed: 7)
+    for _ in 0..<2000 {
+      var block = random.bytes(Int.random(in: 1...64, using: &random))
+      for index in block.indices where Int.random(in: 0..<3, using: &random) == 0 {
+        block[index] = 0
+      }
+      hostile.append((block, Int.random(in: 1...150, using: &random)))
+    }
+    var answers = 0
+    for (block, wanted) in hostile {
+      let first = decompress(block, expecting: 300, upTo: wanted, over: 0xA5)
+      let second = decompress(block, expecting: 300, upTo: wanted, over: 0x5A)
+      #expect(first == second)
+      if first != nil { answers += 1 }
+    }
+    #if !canImport(Compression)
+      #expect(answers > 100)
+    #endif
+  }
+
   @Test func noBytesLeadBehindTheTarget() {
     var random = SeededGenerator(seed: 5)
     for _ in 0..<2000 {
@@ -78,6 +149,8 @@ struct Lz4Tests {
       let count = Int.random(in: 1...300, using: &random)
       // The margin behind the target is checked whatever the answer is.
       _ = decompress(hostile, expecting: count)
+      _ = decompress(
+        hostile, expecting: count, upTo: Int.random(in: 1...count, using: &random), over: 0xA5)
     }
   }
 

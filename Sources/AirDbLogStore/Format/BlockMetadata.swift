@@ -187,7 +187,7 @@ struct BlockParser {
   private mutating func parseTables(
     _ metadata: UnsafeRawBufferPointer
   ) throws(FormatError) {
-    reader = ByteReader(metadata)
+    var reader = ByteReader(metadata)
     let most = UInt64(header.recordCount)
     try reader.readFields(most: most, limit: Limits.collection, into: &collections)
     shapes.removeAll(keepingCapacity: true)
@@ -201,6 +201,7 @@ struct BlockParser {
     }
     try reader.readFields(most: most, limit: Limits.hlc, into: &nodes)
     try reader.readFields(most: most, limit: Limits.key, into: &authors)
+    self.reader = reader
   }
 
   /// Bytes of heap.
@@ -211,8 +212,19 @@ struct BlockParser {
       + HeapCost.array(of: authors.capacity, BlockRow.Field.self)
   }
 
+  /// Appends rows up to the one in a slot, which must be there. If it throws, this is of no more use.
+  mutating func parseRows(
+    through slot: Int, into rows: inout ContiguousArray<BlockRow>
+  ) throws(FormatError) {
+    // A copy, whose offset stays in a register.
+    var reader = reader
+    while rows.count <= slot { rows.append(try nextRow(&reader)) }
+    self.reader = reader
+  }
+
   /// Parses the next row. There must be one.
-  mutating func nextRow() throws(FormatError) -> BlockRow {
+  @inline(__always)
+  private mutating func nextRow(_ reader: inout ByteReader) throws(FormatError) -> BlockRow {
     let start = reader.offset
     let flags: UInt8 = try reader.read()
     guard let idForm = PackedUuid.Form(rawValue: flags & 3), flags & 0xC0 == 0 else {
@@ -279,6 +291,7 @@ struct BlockParser {
 
 extension ByteReader {
   /// The count of a table, which cannot have more items than there are rows.
+  @inline(__always)
   fileprivate mutating func readTableCount(most: UInt64) throws(FormatError) -> Int {
     let start = offset
     let count = try readVarint()
@@ -287,21 +300,25 @@ extension ByteReader {
   }
 
   /// What was read last.
+  @inline(__always)
   fileprivate func field(endingHere item: UnsafeRawBufferPointer) -> BlockRow.Field {
     BlockRow.Field(start: UInt32(offset - item.count), count: UInt32(item.count))
   }
 
   /// A table of byte strings.
+  @inline(__always)
   fileprivate mutating func readFields(
     most: UInt64, limit: Int, into fields: inout [BlockRow.Field]
   ) throws(FormatError) {
     fields.removeAll(keepingCapacity: true)
-    for _ in 0..<(try readTableCount(most: most)) {
+    let count = try readTableCount(most: most)
+    for _ in 0..<count {
       let item = try readSized(limit: limit)
       fields.append(field(endingHere: item))
     }
   }
 
+  @inline(__always)
   fileprivate mutating func readIndex(below count: Int) throws(FormatError) -> UInt16 {
     let start = offset
     let index = try readVarint()

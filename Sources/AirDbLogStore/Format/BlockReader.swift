@@ -31,8 +31,8 @@ package final class StoredBlock: @unchecked Sendable {
 
 /// Gives single records of a block: parses its rows as far as the one that is asked for.
 ///
-/// The payloads are decompressed as a whole. To stop at a record would save half of that, but where a
-/// hostile stream names no byte before it, a decoder that stops leaves what the memory held.
+/// Of the payloads it decompresses those up to the record that is asked for first, which is half of
+/// the work for one record, and all of them when another one behind it is asked for.
 ///
 /// Of what is not asked for nothing is checked but the checksum. Its memory serves one block after the
 /// other; for one thread at a time. No call reaches another one of the same reader, which is why the
@@ -46,8 +46,11 @@ package final class BlockReader {
   @exclusivity(unchecked) private var storedPayloads: UnsafeRawBufferPointer
   @exclusivity(unchecked) private var parser: BlockParser
   @exclusivity(unchecked) private var rows: ContiguousArray<BlockRow> = []
+  /// Why the rows behind those are not to be had: a parser that has thrown would go on anywhere.
+  @exclusivity(unchecked) private var failure: FormatError?
   @exclusivity(unchecked) private var payloads = ReusableMemory()
-  @exclusivity(unchecked) private var isDecompressed = false
+  /// How many bytes of the payloads have been decompressed.
+  @exclusivity(unchecked) private var decompressed = 0
 
   deinit {
     copy.deallocate()
@@ -91,7 +94,8 @@ package final class BlockReader {
   private func start() throws(FormatError) {
     rows.removeAll(keepingCapacity: true)
     rows.reserveCapacity(Int(header.recordCount))
-    isDecompressed = false
+    failure = nil
+    decompressed = 0
     if header.codec == .lz4 { _ = payloads.bytes(Int(header.rawLength) + Lz4.slack) }
     do throws(FormatError) {
       try parser.start(metadata, header)
@@ -133,18 +137,21 @@ private struct ReusableMemory {
 extension BlockReader {
   /// The metadata of the record in a slot.
   package func row(_ slot: Int) throws(FormatError) -> BlockRow {
-    if slot < rows.count { return rows[slot] }
+    if slot >= rows.count { try parseRows(through: slot) }
+    return rows[slot]
+  }
+
+  private func parseRows(through slot: Int) throws(FormatError) {
     guard slot < Int(header.recordCount) else {
       throw FormatError("an index names a record that is not there")
     }
+    if let failure { throw failure }
     do throws(FormatError) {
-      while true {
-        let row = try parser.nextRow()
-        rows.append(row)
-        if rows.count > slot { return row }
-      }
+      try parser.parseRows(through: slot, into: &rows)
     } catch {
-      throw FormatError(error.reason, at: BlockHeader.size + error.offset)
+      let error = FormatError(error.reason, at: BlockHeader.size + error.offset)
+      failure = error
+      throw error
     }
   }
 
@@ -198,14 +205,21 @@ extension BlockReader {
 
   private func payload(of row: BlockRow) throws(FormatError) -> UnsafeRawBufferPointer {
     if header.codec == .stored { return storedPayloads[row.payload] }
-    if !isDecompressed {
-      guard Lz4.decompress(storedPayloads, into: payloads.bytes(Int(header.rawLength) + Lz4.slack))
-      else {
-        throw FormatError(
-          "the payloads do not decompress", at: BlockHeader.size + Int(header.metadataLength))
-      }
-      isDecompressed = true
-    }
+    let end = Int(row.payload.start) + Int(row.payload.count)
+    if end > decompressed { try decompress(upTo: end) }
     return UnsafeRawBufferPointer(payloads.all)[row.payload]
+  }
+
+  private func decompress(upTo end: Int) throws(FormatError) {
+    let whole = Int(header.rawLength)
+    let wanted = decompressed == 0 ? end : whole
+    let target = payloads.bytes(whole + Lz4.slack)
+    // If it fails, what was there may have been written over.
+    decompressed = 0
+    guard let count = Lz4.decompress(storedPayloads, upTo: wanted, into: target) else {
+      throw FormatError(
+        "the payloads do not decompress", at: BlockHeader.size + Int(header.metadataLength))
+    }
+    decompressed = count
   }
 }

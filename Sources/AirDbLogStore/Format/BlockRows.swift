@@ -33,7 +33,7 @@ package class BlockRows: @unchecked Sendable {
         collections.append(try validText(metadata[name]))
       }
       rows.reserveCapacity(Int(header.recordCount))
-      for _ in 0..<header.recordCount { rows.append(try parser.nextRow()) }
+      try parser.parseRows(through: Int(header.recordCount) - 1, into: &rows)
     } catch {
       throw FormatError(error.reason, at: BlockHeader.size + error.offset)
     }

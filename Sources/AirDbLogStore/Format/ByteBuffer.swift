@@ -183,6 +183,7 @@ package struct ByteReader {
     return try readLongVarint()
   }
 
+  @inline(never)
   private mutating func readLongVarint() throws(FormatError) -> UInt64 {
     var value: UInt64 = 0
     var shift: UInt64 = 0
@@ -201,12 +202,14 @@ package struct ByteReader {
     }
   }
 
+  @inline(__always)
   package mutating func readZigzag() throws(FormatError) -> Int64 {
     let value = try readVarint()
     return Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)
   }
 
   /// A varint that says how many bytes follow, and those bytes.
+  @inline(__always)
   package mutating func readSized(limit: Int) throws(FormatError) -> UnsafeRawBufferPointer {
     let start = offset
     let size = try readVarint()

@@ -53,6 +53,30 @@ package enum Lz4 {
     #endif
   }
 
+  /// Decompresses the first `count` bytes of a block, or all of it, as ``decompress(_:into:)`` does:
+  /// how many bytes there are then, or nil. What comes behind them is not looked at.
+  ///
+  /// Whatever the block says, no byte of the answer is what the memory held before: where a match is
+  /// at distance 0, a decoder that stops early copies bytes onto themselves.
+  package static func decompress(
+    _ source: UnsafeRawBufferPointer, upTo count: Int, into target: UnsafeMutableRawBufferPointer
+  ) -> Int? {
+    let whole = target.count - slack
+    #if !canImport(Compression)
+      if count > 0, count < whole, source.count > 0, let sourceCount = Int32(exactly: source.count),
+        let wanted = Int32(exactly: count)
+      {
+        let start = UnsafeMutableRawBufferPointer(rebasing: target[..<count])
+        start.initializeMemory(as: UInt8.self, repeating: 0)
+        let size = LZ4_decompress_safe_partial(
+          source.baseAddress!.assumingMemoryBound(to: CChar.self),
+          start.baseAddress!.assumingMemoryBound(to: CChar.self), sourceCount, wanted, wanted)
+        return size == wanted ? count : nil
+      }
+    #endif
+    return decompress(source, into: target) ? whole : nil
+  }
+
   /// How many bytes more than the content a target for ``decompress(_:into:)`` must have.
   package static let slack = 1
 }

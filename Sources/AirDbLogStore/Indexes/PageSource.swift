@@ -60,40 +60,53 @@ package struct PageSource: Sendable {
     return page
   }
 
-  /// A page that is not to take room in the cache.
-  fileprivate func read(_ number: UInt32) throws(IndexError) -> IndexPage {
+  private func read(_ number: UInt32) throws(IndexError) -> IndexPage {
     let page = IndexPage()
-    let offset = UInt64(number) * UInt64(Limits.pageSize)
+    try read(number, into: page.target)
+    return page
+  }
+
+  /// Fills `target` with pages, of which it has room for a whole number, and verifies each.
+  private func read(
+    _ first: UInt32, into target: UnsafeMutableRawBufferPointer
+  ) throws(IndexError) {
+    let start = UInt64(first) * UInt64(Limits.pageSize)
     do throws(SystemError) {
       switch origin {
       case .file(let files):
-        let count = try files.file(.index(fileId)).readExactly(into: page.target, at: offset)
-        guard count == Limits.pageSize else { throw SystemError(errno: 0, call: "short") }
+        let count = try files.file(.index(fileId)).readExactly(into: target, at: start)
+        guard count == target.count else { throw SystemError(errno: 0, call: "short") }
       case .memory(let bytes):
-        guard Int(offset) + Limits.pageSize <= bytes.count else {
+        guard Int(start) + target.count <= bytes.count else {
           throw SystemError(errno: 0, call: "short")
         }
         withBytes(of: bytes) {
-          page.target.copyMemory(
-            from: UnsafeRawBufferPointer(
-              rebasing: $0[Int(offset)..<(Int(offset) + Limits.pageSize)]))
+          target.copyMemory(
+            from: UnsafeRawBufferPointer(rebasing: $0[Int(start)..<(Int(start) + target.count)]))
         }
       }
     } catch {
       if error.errno == 0 || error.isNotFound {
-        throw .damaged(FormatError("the index is absent or cut short", at: Int(offset)))
+        throw .damaged(FormatError("the index is absent or cut short", at: Int(start)))
       }
       throw .system(error)
     }
-    let covered = UnsafeRawBufferPointer(rebasing: page.bytes[4...])
-    guard
-      page.bytes.load(UInt32.self, at: 0)
-        == Checksum.bound(.page, file: fileId, offset: offset, covered)
-    else {
-      throw .damaged(FormatError("the checksum of an index page does not match", at: Int(offset)))
+    for place in stride(from: 0, to: target.count, by: Limits.pageSize) {
+      let page = UnsafeRawBufferPointer(rebasing: target[place..<(place + Limits.pageSize)])
+      let offset = start + UInt64(place)
+      guard
+        page.load(UInt32.self, at: 0)
+          == Checksum.bound(
+            .page, file: fileId, offset: offset, UnsafeRawBufferPointer(rebasing: page[4...]))
+      else {
+        throw .damaged(
+          FormatError("the checksum of an index page does not match", at: Int(offset)))
+      }
     }
-    return page
   }
+
+  /// How many pages of an array are read at once.
+  private static let pagesAtOnce = 16
 
   /// Reads an array of entries whole, past the cache.
   func array(
@@ -101,13 +114,20 @@ package struct PageSource: Sendable {
     into target: UnsafeMutableRawBufferPointer
   ) throws(IndexError) {
     let perPage = IndexHeader.pageContent / size
+    let buffer = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: min(Int(section.pageCount), Self.pagesAtOnce) * Limits.pageSize, alignment: 16)
+    defer { buffer.deallocate() }
     var done = 0
-    for number in 0..<section.pageCount {
-      let entries = min(perPage, Int(count) - done)
-      let page = try read(section.firstPage + number)
-      UnsafeMutableRawBufferPointer(rebasing: target[(done * size)...]).copyMemory(
-        from: UnsafeRawBufferPointer(rebasing: page.bytes[4..<(4 + entries * size)]))
-      done += entries
+    for first in stride(from: 0, to: Int(section.pageCount), by: Self.pagesAtOnce) {
+      let bytes = min(Int(section.pageCount) - first, Self.pagesAtOnce) * Limits.pageSize
+      let pages = UnsafeMutableRawBufferPointer(rebasing: buffer[..<bytes])
+      try read(section.firstPage + UInt32(first), into: pages)
+      for place in stride(from: 4, to: bytes, by: Limits.pageSize) {
+        let entries = min(perPage, Int(count) - done)
+        UnsafeMutableRawBufferPointer(rebasing: target[(done * size)...]).copyMemory(
+          from: UnsafeRawBufferPointer(rebasing: pages[place..<(place + entries * size)]))
+        done += entries
+      }
     }
   }
 
