@@ -235,6 +235,29 @@ import Testing
     )
   }
 
+  @Test func `A store that has become quiet gives back the segment that was prepared`() throws {
+    let files = SimulatedFileSystem()
+    let scheduler = ManualScheduler()
+    var configuration = Self.smallSegments
+    configuration.cleaning = CleaningPolicy()
+    let store = try ChangeStore(
+      path: "/store", configuration, platform: files, scheduler: scheduler,
+      cleanerScheduler: scheduler)
+    for number in 0..<4 { try store.applyAndWait([change("a", time(number))]) }
+    let removed = Locked(0)
+    files.beforeEachCall { call in
+      if call.kind == .remove, call.path.hasSuffix(".segment") { removed.withLock { $0 += 1 } }
+    }
+    scheduler.run()
+    files.beforeEachCall(nil)
+    #expect(removed.withLock { $0 } == 1)
+    #expect(try store.writerIfAny?.preparedId == nil)
+    try expectOnlyUsedFiles(store, files)
+    for number in 4..<12 { try store.applyAndWait([change("a", time(number))]) }
+    #expect(try store.verify().isClean)
+    try store.close()
+  }
+
   @Test func `On a full disk a commit gets the space of the segment that was prepared`() throws {
     let files = SimulatedFileSystem()
     let scheduler = ManualScheduler()

@@ -71,6 +71,7 @@ package final class Cleaner: @unchecked Sendable {
     } catch {
       report(error)
     }
+    writer.giveUpPreparedWhenIdle()
     clean(.idle)
   }
 

@@ -99,6 +99,12 @@ extension Writer {
     return true
   }
 
+  /// The same for a store that has become quiet: it may stay so for long, and a writer that is not
+  /// in a hurry can wait for a sync. Blocks.
+  package func giveUpPreparedWhenIdle() {
+    queue.exclusivelyByAnyLeader { [self] in _ = giveUpPrepared() }
+  }
+
   /// The same for work off the commit path that failed with `error`: true if it is worth another
   /// attempt. Blocks.
   package func makesRoom(after error: LogStoreError) -> Bool {
