@@ -418,6 +418,16 @@ class Openings(unittest.TestCase):
         del files[SEGMENT_2]
         self.assertTrue(decode(files)[2].startswith("corruption"))
 
+    def test_a_segment_without_a_commit_is_no_loss(self):
+        # As one prepared ahead of time that was not used: nothing, reserved space, and bytes of a header that is not this one's.
+        store = simple(2)
+        header = store.files[SEGMENT_1][:64]
+        for content in (b"", bytes(4096), header + bytes(4096)):
+            files = dict(store.files, **{SEGMENT_2: content})
+            status, _, err = decode(files)
+            self.assertEqual((status, err), (0, ""))
+            self.assertEqual(identifiers(files), ["0", "1"])
+
     def test_an_old_manifest_is_corruption(self):
         store = simple(1)
         old = store.files["MANIFEST"]

@@ -331,11 +331,12 @@ class Store:
                 self.findings.append(DecodeError(message, file, 0, DISCARDED_TAIL))
 
     def _is_left_by_compaction(self, file_id, witnesses):
-        """Whether a segment was replaced, or should have replaced others: nothing is lost (R6)."""
+        """Whether a segment was replaced, should have replaced others, or never had a commit:
+        nothing is lost (R2.7)."""
         if file_id <= self.manifest.sealed_segment:
             return True
         kinds = {found.kind for found in witnesses}
-        return kinds == {segments.KIND_PACKED}
+        return kinds <= {segments.KIND_PACKED}
 
     def _report_debris(self, segment):
         message = f"{len(segment.data) - segment.end} bytes behind the last frame, with "
