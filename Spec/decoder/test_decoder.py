@@ -419,7 +419,8 @@ class Openings(unittest.TestCase):
         self.assertTrue(decode(files)[2].startswith("corruption"))
 
     def test_a_segment_without_a_commit_is_no_loss(self):
-        # As one prepared ahead of time that was not used: nothing, reserved space, and bytes of a header that is not this one's.
+        # As one prepared ahead of time and not used: nothing in it, reserved space, or the bytes of
+        # another one's header.
         store = simple(2)
         header = store.files[SEGMENT_1][:64]
         for content in (b"", bytes(4096), header + bytes(4096)):
