@@ -37,7 +37,7 @@ final class FlatRecords: @unchecked Sendable {
   private static let mostCopied = 4 << 20
 
   init(expecting count: Int) {
-    bytes = ByteBuffer(capacity: min(count * 512, Self.mostCopied))
+    bytes = ByteBuffer(capacity: min(count, Self.mostCopied / 512) * 512)
     places.reserveCapacity(count)
   }
 
@@ -57,9 +57,8 @@ final class FlatRecords: @unchecked Sendable {
     places.append(
       Place(
         start: start, type: Int64(record.pointee.type.rawValue), id: UInt32(id),
-        author: Int32(author),
-        signature: Int32(signature), payload: UInt32(payload), collection: UInt16(collection),
-        hlc: UInt16(hlc), isPayloadApart: isApart))
+        author: Int32(author), signature: Int32(signature), payload: UInt32(payload),
+        collection: UInt16(collection), hlc: UInt16(hlc), isPayloadApart: isApart))
     return bytes.count - start + (isApart ? payload : 0)
   }
 
@@ -81,14 +80,16 @@ final class FlatRecords: @unchecked Sendable {
       payload: UnsafeRawBufferPointer(start: nil, count: 0),
       author: place.author < 0 ? nil : field(Int(place.author)),
       signature: place.signature < 0 ? nil : field(Int(place.signature)))
-    if place.isPayloadApart {
+    return try withExtendedLifetime(self) { () throws(Failure) in
+      guard place.isPayloadApart else {
+        record.payload = field(Int(place.payload))
+        return try body(record)
+      }
       return try withData(records[index].payload) { (payload) throws(Failure) in
         record.payload = payload!
         return try body(record)
       }
     }
-    record.payload = field(Int(place.payload))
-    return try withExtendedLifetime(self) { () throws(Failure) in try body(record) }
   }
 
   /// Calls `body` with the name of the collection of a record.
@@ -96,9 +97,7 @@ final class FlatRecords: @unchecked Sendable {
   func withCollection<Result, Failure: Error>(
     of index: Int, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    let place = places[index]
-    return try body(
-      UnsafeRawBufferPointer(start: bytes.base + place.start, count: Int(place.collection)))
+    try withField(at: places[index].start, Int(places[index].collection), body)
   }
 
   /// Calls `body` with the text of the timestamp of a record.
@@ -107,9 +106,16 @@ final class FlatRecords: @unchecked Sendable {
     of index: Int, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     let place = places[index]
-    return try body(
-      UnsafeRawBufferPointer(
-        start: bytes.base + place.start + Int(place.collection) + Int(place.id),
-        count: Int(place.hlc)))
+    return try withField(
+      at: place.start + Int(place.collection) + Int(place.id), Int(place.hlc), body)
+  }
+
+  @inline(__always)
+  private func withField<Result, Failure: Error>(
+    at start: Int, _ count: Int, _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try withExtendedLifetime(self) { () throws(Failure) in
+      try body(UnsafeRawBufferPointer(start: bytes.base + start, count: count))
+    }
   }
 }

@@ -60,7 +60,6 @@ extension Writer {
         try next.file.writeAll(bytes, at: 0)
       }
     } catch {
-      // No commit is in it: it goes away, or is an orphan that the next open removes.
       remove(next)
       throw LogStoreError(error, "create a segment", file: next.file.path)
     }

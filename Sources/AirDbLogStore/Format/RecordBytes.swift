@@ -33,12 +33,6 @@ extension RecordBytes {
     if let signature { crc = Checksum.crc(signature, from: crc) }
     return Checksum.crc(payload, from: crc)
   }
-
-  /// The sum of the sizes of all fields.
-  package var size: Int {
-    collection.count + id.count + hlc.count + payload.count + (author?.count ?? 0)
-      + (signature?.count ?? 0)
-  }
 }
 
 /// Calls `body` with the fields of a record as bytes, copying nothing that is contiguous already.
